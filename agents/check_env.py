@@ -1,4 +1,4 @@
-"""Check whether an environment works with PlaNet, PPO and HER.
+"""Check whether an environment works with PlaNet, PPO, HER and the pipeline.
 
 Example:
 

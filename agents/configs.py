@@ -53,6 +53,9 @@ Layers = Annotated[list[Positive], MinLen(1)]
 
 # Format of `config.yaml`.
 VERSION = 1
+# What a configuration has beside the parameters.
+_BESIDE = ('version', 'logdir', 'spaces')
+_UNUSED = 'unused'
 # What configurations name, and where it is.
 _ALGORITHMS = {'PPOAlgorithm': 'agents.ppo.algorithm:PPOAlgorithm'}
 _NETWORKS = {
@@ -61,7 +64,14 @@ _NETWORKS = {
     'feed_forward_gaussian',
     'recurrent_gaussian',
     'feed_forward_categorical',
+    'convolutional_gaussian',
+    'convolutional_categorical',
   )
+}
+# What takes the place of a network if observations are images.
+_FOR_IMAGES = {
+  'feed_forward_gaussian': 'convolutional_gaussian',
+  'feed_forward_categorical': 'convolutional_categorical',
 }
 _OPTIMIZERS = {
   f'{x}Optimizer': f'agents.tools.tf1:tf.train.{x}Optimizer'
@@ -77,6 +87,21 @@ class Config(schema.Settings):
   """
 
   called: ClassVar[str] = 'Parameter {!r}'
+  # Names of later and earlier versions of batch-ppo.
+  elsewhere: ClassVar[Mapping[str, str]] = {
+    'init_output_factor': 'Its name here is init_mean_factor.',
+    'init_std': 'Give its logarithm as init_logstd.',
+    'normalize_ranges': (
+      'Omit it: finite ranges are scaled. Wrap an environment whose space '
+      'has wrong bounds, so that it declares infinite ones.'
+    ),
+    'chunk_length': 'Omit it: an update sees whole episodes.',
+    'batch_size': 'Omit it: an update sees all episodes at once.',
+    'policy_lr': 'Policy and value function share learning_rate.',
+    'value_lr': 'Policy and value function share learning_rate.',
+    'policy_optimizer': 'Policy and value function share optimizer.',
+    'value_optimizer': 'Policy and value function share optimizer.',
+  }
 
   # General.
   num_agents: Positive = _fixed(30, 'environments to step in parallel')
@@ -94,7 +119,8 @@ class Config(schema.Settings):
     'PPOAlgorithm', 'algorithm that collects episodes and learns'
   )
   network: schema.one_of(_NETWORKS) = _fixed(  # type: ignore[valid-type]
-    'feed_forward_gaussian', 'network of policy and value function'
+    'feed_forward_gaussian',
+    'network of policy and value function; convolutional for images',
   )
   weight_summaries: dict[str, _Pattern] = setting(
     dict(all=r'.*', policy=r'.*/policy/.*', value=r'.*/value/.*'),
@@ -114,8 +140,8 @@ class Config(schema.Settings):
   optimizer: schema.one_of(_OPTIMIZERS) = _fixed(  # type: ignore[valid-type]
     'AdamOptimizer', 'optimizer of tf.train'
   )
-  update_epochs_policy: Positive = _fixed(64, 'unused')
-  update_epochs_value: Positive = _fixed(64, 'unused')
+  update_epochs_policy: Positive = _fixed(64, _UNUSED)
+  update_epochs_value: Positive = _fixed(64, _UNUSED)
   learning_rate: Rate = setting(
     1e-4, 'learning rate of policy and value function'
   )
@@ -179,11 +205,67 @@ def make(name: str | None) -> dict[str, Any]:
   return {**declared, **CHOICES[name]}
 
 
+def check(config: Mapping[str, Any]) -> None:
+  """Check a configuration that was put together by hand.
+
+  Other names than those of `Config` are for a network or an algorithm of the
+  user, and unknown otherwise.
+
+  Raises:
+    UsageError: Names what is unknown, missing, or not valid.
+  """
+  known = Config.model_fields
+  others = [x for x in config if x not in known and x not in _BESIDE]
+  used = [config.get(x) for x in ('network', 'algorithm')]
+  if any(callable(x) and find(_name_of(x)) is not x for x in used):
+    others = [x for x in others if x in Config.elsewhere]
+  missing = [
+    name
+    for name, default in Config.defaults().items()
+    if (default is not None or name == 'env')
+    and config.get(name) is None
+    and Config.meaning(name) != _UNUSED
+  ]
+  found = []
+  several = [x for x in others if x not in Config.elsewhere]
+  if len(several) > 3:
+    others = [x for x in others if x not in several]
+    found.append(f'{", ".join(map(repr, several))} are unknown; omit them.')
+  for name in others:
+    advice = Config.elsewhere.get(name) or errors.suggest(str(name), known)
+    found.append(f'{name!r} is unknown. {advice}')
+  if missing:
+    found.append(
+      f'{", ".join(missing)} {"are" if len(missing) > 1 else "is"} missing; '
+      'begin with those of agents.configs.default().'
+    )
+  if found:
+    raise errors.UsageError(
+      'The configuration does not suit this version of PPO: '
+      f'{" ".join(found)} See docs/coming-from.md.'
+    )
+  Config.check({k: v for k, v in config.items() if k in known})
+
+
 def find(value: Any) -> Any:
   """Return the object with a name of this project; other values unchanged."""
   if not isinstance(value, str) or value not in _KNOWN:
     return value
   return pkgutil.resolve_name(_KNOWN[value])
+
+
+def for_images(network: Any) -> Any:
+  """Return the network for images in place of one; others are unchanged."""
+  known = isinstance(network, str)
+  return _FOR_IMAGES.get(network, network) if known else network
+
+
+def sees_images(config: Mapping[str, Any]) -> bool:
+  """Return whether the network gets images as bytes instead of floats."""
+  network = config.get('network')
+  if callable(network):
+    network = _name_of(network)
+  return network in _FOR_IMAGES.values()
 
 
 def to_plain(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -228,8 +310,7 @@ def from_plain(
       f'The run in {run} was written by another version; use that version, or '
       'start a new run.'
     )
-  beside = {'version', 'logdir', 'spaces'}
-  values = {k: v for k, v in stored.items() if k not in beside}
+  values = {k: v for k, v in stored.items() if k not in _BESIDE}
   spaces = {k: v for k, v in stored.items() if k == 'spaces'}
   return {**import_own(Config.check(values), trust), **spaces}
 
@@ -249,9 +330,7 @@ def import_own(
     NotTrusted: If it contains a name that is not trusted; nothing is imported.
     UsageError: If a name does not exist, or is neither a function nor a class.
   """
-  env = values.get('env')
-  if not str(env).startswith('<'):
-    references.check_env_id(env, trust)
+  references.check_env_id(values.get('env'), trust)
   found = {
     key: references.resolve(values[key], trust)
     for key in ('algorithm', 'network', 'optimizer')

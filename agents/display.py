@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from agents import runs
-from agents.run import log, progress, training
+from agents.run import log, names, progress
 from agents.tools import phases
 
 _COLUMNS = (
   'phase global_step mean_score kl_change penalty wall_time episodes'.split()
 )
 # Values of a record that are NaN if there was nothing to measure.
-_MAY_BE_MISSING = 'return', 'test_return', 'loss/value', 'loss/policy'
+_OPTIONAL = 'return', 'test_return', 'loss/value', 'loss/policy'
 
 
 class Display(phases.Observer):
@@ -29,7 +29,13 @@ class Display(phases.Observer):
     first_step: Global step at which the run starts or continues.
     stream: Text stream for the progress, standard error by default.
     mirrors: See `agents.run.log.MetricsWriter`.
+
+  Attributes:
+    record: `EpochRecord`, complete after an evaluation, a training phase
+      without one, or the last steps of a run.
   """
+
+  writes_scalars = True
 
   def __init__(
     self,
@@ -41,9 +47,10 @@ class Display(phases.Observer):
     names = ('return', 'kl', 'penalty')
     self._shown: dict[str, str | None] = dict.fromkeys(names)
     self._config = config
-    self._epoch = self._updates = self._episodes = 0
-    self._values: dict[str, Any] = {}
-    self._began, self._is_due = time.monotonic(), False
+    self._epoch = 0
+    self.record = log.EpochRecord(config.logdir, _OPTIONAL)
+    self.record.totals = {'episodes': 0, 'updates': 0}
+    self.record.begin(runs.training_steps(config, first_step))
     self._metrics = self._scores = None
     if config.logdir:
       self._metrics = log.MetricsWriter(config.logdir, mirrors)
@@ -56,10 +63,11 @@ class Display(phases.Observer):
       )
       steps = config.update_every + config.eval_episodes
       begin = first_step - first_step % (steps * config.max_length)
-      for row in log.read_table(os.path.join(config.logdir, 'scores.csv')):
-        self._episodes = int(row['episodes'] or 0)
+      path = os.path.join(config.logdir, 'scores.csv')
+      for row in log.read_table(path, ('episodes', 'mean_score')):
+        self.record.totals['episodes'] = int(float(row['episodes'] or 0))
         if row['phase'] == 'train' and _step_of(row) > begin:
-          self._values['return'] = float(row['mean_score'] or math.nan)
+          self.record.add({'return': float(row['mean_score'] or math.nan)})
       for line in log.read_metrics(config.logdir):
         self._remember(line, line['global_step'] > begin)
     self._progress = progress.Progress(
@@ -80,24 +88,29 @@ class Display(phases.Observer):
   def score(
     self, phase: Any, epoch: int, global_step: int, score: float
   ) -> None:
-    is_training = phase.name == 'train'
     config = self._config
+    is_training = phase.name == 'train'
     steps = runs.training_steps(config, global_step)
-    is_full = steps >= (epoch + 1) * config.update_every * config.max_length
-    if is_training and math.isnan(score) and not is_full:
-      # No episode has ended in the last part of a phase.
-      return
-    self._episodes += phase.episodes if is_training else 0
-    if is_training and self._config.eval_episodes:
-      # Replaced by that of an evaluation, if one follows.
-      self._values['test_return'] = math.nan
-    self._values['return' if is_training else 'test_return'] = float(score)
-    self._values.update(epoch=epoch + 1, environment_steps=steps)
-    is_last = global_step >= runs.total_steps(self._config)
-    self._is_due = is_last or not (is_training and self._config.eval_episodes)
-    if math.isnan(score):
-      # No episode has ended.
-      return
+    name = 'return' if is_training else 'test_return'
+    self.record.add(
+      {'epoch': epoch + 1, 'environment_steps': steps, name: float(score)}
+    )
+    if not is_training:
+      self.record.complete = True
+    else:
+      self.record.totals['episodes'] += phase.episodes
+      is_full = steps >= (epoch + 1) * config.update_every * config.max_length
+      # The last steps of a run are not followed by an evaluation.
+      done = not (config.eval_episodes if is_full else math.isnan(score))
+      self.record.complete = done
+    if not math.isnan(score):
+      self._tell(phase, epoch, global_step, steps, score)
+    if self._metrics and self.record.complete:
+      scalars = self.record.summarize()
+      self._metrics.write('epoch', epoch + 1, global_step, scalars, steps)
+
+  def _tell(self, phase, epoch, global_step, steps, score):
+    """Show a score, and write it to disk."""
     self._shown['return'] = f'{phase.name} {score:.1f}'
     self._progress.write(
       f'Return {score:.2f}. Update {epoch + 1} {phase.name}, '
@@ -109,10 +122,10 @@ class Display(phases.Observer):
         'global_step': global_step,
         'mean_score': score,
         'wall_time': f'{time.time():.3f}',
-        'episodes': self._episodes,
+        'episodes': self.record.totals['episodes'],
       }
       # The update of a training phase follows its score.
-      if not is_training:
+      if phase.name != 'train':
         row['kl_change'] = self._shown['kl']
         row['penalty'] = self._shown['penalty']
       self._scores.append(row)
@@ -122,7 +135,8 @@ class Display(phases.Observer):
   ) -> None:
     scalars = log.read_summary(summary)
     steps = runs.training_steps(self._config, global_step)
-    if values := self._remember(scalars):
+    if self._remember(names.rename(scalars, phase.name)):
+      values = {tag.rpartition('/')[2]: x for tag, x in scalars.items()}
       self._progress.write(
         f'Update {self._epoch + 1}, {steps} environment steps: '
         f'{describe_update(values)}.'
@@ -131,28 +145,15 @@ class Display(phases.Observer):
       self._metrics.write(phase.name, step, global_step, scalars, steps)
 
   def _remember(self, scalars, in_epoch=True):
-    """Remember an update; return its values by name, {} for other scalars."""
-    values = {tag.rpartition('/')[2]: x for tag, x in scalars.items()}
-    if 'kl_change' not in values:
-      return {}
-    self._shown['kl'] = f'{values["kl_change"]:.3g}'
-    self._shown['penalty'] = f'{values.get("penalty", math.nan):.3g}'
-    self._updates += self._config.update_epochs
-    for name in ('value', 'policy') if in_epoch else ():
-      self._values[f'loss/{name}'] = values.get(f'mean_{name}_loss', math.nan)
-    return values
-
-  def take_record(self) -> training.Record | None:
-    """Return the record of a finished epoch for `agents.train`, once."""
-    if not self._is_due:
-      return None
-    counts = {'episodes': self._episodes, 'updates': self._updates}
-    began, self._began = self._began, time.monotonic()
-    values, self._values, self._is_due = self._values, {}, False
-    seconds = {'seconds': self._began - began}
-    missing = dict.fromkeys(_MAY_BE_MISSING, math.nan)
-    known = {'logdir': self._config.logdir, **missing, **values}
-    return {**known, **counts, **seconds}
+    """Remember an update; return whether the scalars are those of one."""
+    if 'update/kl_change' not in scalars:
+      return False
+    self._shown['kl'] = f'{scalars["update/kl_change"]:.3g}'
+    self._shown['penalty'] = f'{scalars.get("update/penalty", math.nan):.3g}'
+    self.record.totals['updates'] += self._config.update_epochs
+    for name in ('loss/value', 'loss/policy') if in_epoch else ():
+      self.record.add({name: scalars.get(name, math.nan)})
+    return True
 
   def checkpoint(self, path: str) -> None:
     self._progress.write(f'Saved {path}.')
@@ -200,6 +201,9 @@ def describe_update(values: dict[str, float]) -> str:
 
 
 def _step_of(row):
-  """Return the global step of a row, infinity for a truncated one."""
+  """Return the global step of a row, infinity for a damaged one."""
   complete = row.get('wall_time', True) and row.get('global_step')
-  return int(row['global_step']) if complete else math.inf
+  try:
+    return int(row['global_step']) if complete else math.inf
+  except ValueError:
+    return math.inf

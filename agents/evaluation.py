@@ -28,15 +28,20 @@ class TrainedAgent(abc.ABC):
 
   Attributes:
     observation_space: Observation space of the training, of gymnasium.
-    action_space: Action space of the training, of gymnasium.
+    action_space: Action space of the environment of the training, of gymnasium.
     logdir: Log directory that it was loaded from.
+    action_repeat: Steps of the environment for which each action is repeated;
+      environments of `make_env` and `evaluate` do that themselves.
   """
 
+  action_repeat = 1
   observation_space: gymnasium.Space
   action_space: gymnasium.Space
   logdir: str
   _sess: Any
   _saver: Any
+  # Whether other programs than TensorFlow can run its graph.
+  _is_portable = True
 
   def __init__(self) -> None:
     self._state: Any = None
@@ -61,8 +66,8 @@ class TrainedAgent(abc.ABC):
     """Choose an action, or one for each of several observations.
 
     Args:
-      observation: Observation in the format of the training environment, an
-        array or a dict of arrays; or a batch of them, [n, ...].
+      observation: Observation of the environment, an array, or a dict or tuple
+        of arrays; or a batch of them, [n, ...].
       state: State returned by the last call. By default, the initial state, or
         for single observations the remembered one.
       episode_start: Whether an episode starts, bool or bool [n]; its state is
@@ -70,15 +75,16 @@ class TrainedAgent(abc.ABC):
       deterministic: Whether to omit exploration noise.
 
     Returns:
-      Tuple of the action, [size] with range and dtype of the action space, or
+      Tuple of the action, [size] with bounds and dtype of `action_space`, or
       an integer if actions are discrete, and the state, None if the agent has
       none; for a batch, arrays [n, ...] and a list of n states. PPO and HER
       compute a batch at once, with actions that differ from those for single
       observations by rounding.
 
     Raises:
-      ValueError: If the observation does not have the shape of the training, or
-        the numbers of observations, states and starts of episodes differ.
+      ValueError: If the observation does not have the shape of the training, an
+        image has values out of range, or the numbers of observations, states
+        and starts of episodes differ.
     """
     observation = self._read(observation)
     count = _count_rows(observation, self.observation_space)
@@ -87,7 +93,7 @@ class TrainedAgent(abc.ABC):
     if count is None:
       state = self._state if state is None else state
       state = None if np.any(episode_start) else state
-      single = _map(lambda x: x[None], observation)
+      single = _map(lambda x: x[None], observation, self.observation_space)
       actions, states = self._act(single, [state], deterministic)
       self._state = states and states[0]
       return actions[0], self._state
@@ -125,6 +131,35 @@ class TrainedAgent(abc.ABC):
       folder: Folder, created if needed; it should be empty.
     """
 
+  def export(self, folder: str) -> dict[str, str]:
+    """Write the policy for programs that do without this project.
+
+    A SavedModel has the signature `serving_default`, from `observation` (for
+    HER, also `achieved_goal` and `desired_goal`) and `state` to the best
+    `action` and the next `state`, which only agents with a state have; it is
+    zero when an episode starts. All have a leading dimension, which for PlaNet
+    is 1. PPO, HER and DDPG are also written as `policy.tflite` and, if tf2onnx
+    is installed, `policy.onnx`. See docs/export.md.
+
+    Args:
+      folder: Folder, created if needed; it must be empty.
+
+    Returns:
+      Dict from `saved_model`, `tflite` and `onnx` to the path, or to a sentence
+      about why there is none, which is also logged.
+
+    Raises:
+      UsageError: If the folder is not empty, or the policy consists of code
+        that is no graph.
+    """
+    from agents.tools import exporting
+
+    return exporting.write(folder, self._define_policy(), self._is_portable)
+
+  @abc.abstractmethod
+  def _define_policy(self) -> Any:
+    """Return the argument `define` of `agents.tools.exporting.write`."""
+
   def close(self) -> None:
     """Free the graph of the agent."""
     self._sess.close()
@@ -144,7 +179,7 @@ class TrainedAgent(abc.ABC):
 
   def _read(self, observation: Any) -> Any:
     """Return an observation, or a batch, in the form of its space."""
-    return _map(np.asarray, observation)
+    return _map(np.asarray, observation, self.observation_space)
 
   @abc.abstractmethod
   def _act(
@@ -269,14 +304,14 @@ def check_shape(
   """Raise a ValueError unless an observation is shaped like its space.
 
   Args:
-    value: Array, or dict of arrays if the space is one.
+    value: Array, or dict or tuple of arrays if the space is one.
     space: Space of a single observation.
     name: What the value is, for the error.
     rows: Shape of the batch.
   """
-  if isinstance(space, gymnasium.spaces.Dict):
-    for key, part in space.spaces.items():
-      check_shape(value[key], part, key, rows)
+  if isinstance(space, (gymnasium.spaces.Dict, gymnasium.spaces.Tuple)):
+    for key, part in _parts(space):
+      check_shape(value[key], part, str(key), rows)
   elif np.shape(value) != (*rows, *(space.shape or ())):
     raise ValueError(
       f'The {name} has shape {np.shape(value)}, but the agent was trained with '
@@ -284,19 +319,53 @@ def check_shape(
     )
 
 
-def _map(function, value):
-  """Apply a function to an array or to the entries of a dict."""
+def take_row(observation: Any, space: gymnasium.Space, row: int) -> Any:
+  """Return one observation of a batch.
+
+  Args:
+    observation: Arrays [n, ...], or dicts or tuples of them.
+    space: Space of a single observation.
+    row: Index of the observation.
+  """
+  return _map(lambda x: x[row], observation, space)
+
+
+def stack(observations: Sequence[Any], space: gymnasium.Space) -> Any:
+  """Return a batch of observations of a space, see `take_row`."""
+  if isinstance(space, gymnasium.spaces.Tuple):
+    return tuple(
+      stack([x[key] for x in observations], part) for key, part in _parts(space)
+    )
+  if isinstance(space, gymnasium.spaces.Dict):
+    return {
+      key: stack([x[key] for x in observations], part)
+      for key, part in _parts(space)
+    }
+  return np.stack([np.asarray(x) for x in observations])
+
+
+def _parts(space):
+  """Pairs of keys and spaces of a dictionary or tuple."""
+  parts = space.spaces
+  return parts.items() if isinstance(parts, Mapping) else enumerate(parts)
+
+
+def _map(function, value, space):
+  """Apply a function to an array or to all arrays in dicts and tuples."""
+  parts: Any = getattr(space, 'spaces', None)
   if isinstance(value, Mapping):
-    return {key: function(x) for key, x in value.items()}
+    parts = parts if isinstance(parts, Mapping) else {}
+    return {k: _map(function, x, parts.get(k)) for k, x in value.items()}
+  # Some environments return vectors as tuples.
+  if isinstance(space, gymnasium.spaces.Tuple):
+    return tuple(_map(function, x, y) for x, y in zip(value, parts))
   return function(value)
 
 
 def _count_rows(observation, space):
   """Number of observations in a batch, None for a single one."""
-  if isinstance(observation, Mapping) and isinstance(
-    space, gymnasium.spaces.Dict
-  ):
-    key, space = next(iter(space.spaces.items()))
+  while hasattr(space, 'spaces') and isinstance(observation, (Mapping, tuple)):
+    key, space = next(iter(_parts(space)))
     observation = observation[key]
   shape = np.shape(observation)
   return shape[0] if shape and shape[1:] == space.shape else None

@@ -88,5 +88,5 @@ def _train(env_processes, run):
   )
   with contextlib.closing(scores):  # type: ignore[type-var]
     for _ in scores:
-      if record := shown[0].take_record():
+      if record := shown[0].record.take():
         yield record

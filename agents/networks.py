@@ -10,12 +10,17 @@ from agents.tools.categorical import Categorical
 from agents.tools.diag_normal import DiagNormal
 from agents.tools.tf1 import tf
 
+# Filters, sizes and strides.
+_CONVOLUTIONS = (32, 8, 4), (64, 4, 2), (64, 3, 1)
+
 NetworkOutput = collections.namedtuple(
   'NetworkOutput', 'policy, mean, logstd, value, state'
 )
 CategoricalOutput = collections.namedtuple(
   'CategoricalOutput', 'policy, logits, value, state'
 )
+# Observations of several parts: a list of images, and a vector.
+Parts = collections.namedtuple('Parts', 'images, vector')
 
 
 @references.nameable
@@ -43,11 +48,52 @@ def feed_forward_gaussian(
     `NetworkOutput` of the policy, its mean and logstd [batch, time, actions],
     the value [batch, time], and the state.
   """
-  flat = _flatten(observations)
-  with scopes.uncached_scope('policy'):
-    hidden = _define_hidden(config.policy_layers, flat)
-    mean, logstd = _define_policy(config, hidden, action_size)
-  return _define_output(config, flat, mean, logstd, state)
+  return _define_gaussian(config, action_size, _flatten(observations), state)
+
+
+@references.nameable
+def convolutional_gaussian(
+  config: Any,
+  action_size: int,
+  observations: tf.Tensor,
+  unused_length: tf.Tensor,
+  state: tf.Tensor | None = None,
+) -> NetworkOutput:
+  """Define `feed_forward_gaussian` behind convolutions, for images.
+
+  Not in the original. Policy and value have three convolutional layers each
+  (Mnih et al., 2015), before the layers of the configuration.
+
+  Args:
+    config: See `feed_forward_gaussian`.
+    action_size: Number of dimensions of an action.
+    observations: Images uint8 [batch, time, height, width, channels], or with
+      the channels first; or `Parts` of a list of images and a float vector
+      [batch, time, size], which joins their features.
+    unused_length: Lengths of the sequences [batch].
+    state: Unused; returned unchanged.
+  """
+  return _define_gaussian(config, action_size, _scale(observations), state)
+
+
+@references.nameable
+def convolutional_categorical(
+  config: Any,
+  action_size: int,
+  observations: tf.Tensor,
+  unused_length: tf.Tensor,
+  state: tf.Tensor | None = None,
+) -> CategoricalOutput:
+  """Define `feed_forward_categorical` behind convolutions, for images.
+
+  Args:
+    config: See `feed_forward_categorical`, also for the result.
+    action_size: Number of discrete actions.
+    observations: See `convolutional_gaussian`.
+    unused_length: Lengths of the sequences [batch].
+    state: Unused; returned unchanged.
+  """
+  return _define_categorical(config, action_size, _scale(observations), state)
 
 
 @references.nameable
@@ -72,14 +118,7 @@ def feed_forward_categorical(
     `CategoricalOutput` of the policy, its logits [batch, time, actions], the
     value [batch, time], and the state.
   """
-  flat = _flatten(observations)
-  with scopes.uncached_scope('policy'):
-    hidden = _define_hidden(config.policy_layers, flat)
-    logits = _define_last_layer(config, hidden, action_size)
-  value = _define_value(config, flat)
-  logits = tf.check_numerics(logits, 'logits')
-  value = tf.check_numerics(value, 'value')
-  return CategoricalOutput(Categorical(logits), logits, value, state)
+  return _define_categorical(config, action_size, _flatten(observations), state)
 
 
 @references.nameable
@@ -93,8 +132,9 @@ def recurrent_gaussian(
   """Define a policy whose last hidden layer is recurrent over time (GRU).
 
   Args:
-    config: AttrDict with `policy_layers`, `value_layers`, `init_mean_factor`
-      and `init_logstd`.
+    config: AttrDict with `policy_layers`, `value_layers`, `init_mean_factor`,
+      `init_logstd`, and optionally `one_step`, whether sequences have one step
+      and are computed by basic operations, which TFLite has.
     action_size: Number of dimensions of an action.
     observations: Float tensor [batch, time, ...].
     length: Lengths of the sequences [batch], integers or floats. Past the end
@@ -109,12 +149,23 @@ def recurrent_gaussian(
   flat = _flatten(observations)
   with scopes.uncached_scope('policy'):
     hidden = _define_hidden(config.policy_layers[:-1], flat)
-    cell = _RecurrentCell(config.policy_layers[-1])
-    hidden, state = tf.nn.dynamic_rnn(
-      cell, hidden, tf.cast(length, tf.int32), state, tf.float32
-    )
+    units, length = config.policy_layers[-1], tf.cast(length, tf.int32)
+    if config.get('one_step'):
+      hidden, state = _define_step(units, hidden, state)
+    else:
+      cell = _RecurrentCell(units)
+      hidden, state = tf.nn.dynamic_rnn(cell, hidden, length, state, tf.float32)
     mean, logstd = _define_policy(config, hidden, action_size)
   return _define_output(config, flat, mean, logstd, state)
+
+
+def _define_step(units, hidden, state):
+  """Output [batch, 1, units] and state of a step, in the scopes of the RNN."""
+  if state is None:
+    state = tf.zeros(tf.stack([tf.shape(hidden)[0], units]))
+  with scopes.uncached_scope('rnn'), scopes.uncached_scope('cell'):
+    state = layers.gru_cell(hidden[:, 0], state, basic=True)
+  return state[:, None], state
 
 
 class _RecurrentCell:
@@ -133,10 +184,53 @@ class _RecurrentCell:
     return output, output
 
 
+def _define_gaussian(config, action_size, inputs, state):
+  with scopes.uncached_scope('policy'):
+    hidden = _define_hidden(config.policy_layers, inputs)
+    mean, logstd = _define_policy(config, hidden, action_size)
+  return _define_output(config, inputs, mean, logstd, state)
+
+
+def _define_categorical(config, action_size, inputs, state):
+  with scopes.uncached_scope('policy'):
+    hidden = _define_hidden(config.policy_layers, inputs)
+    logits = _define_last_layer(config, hidden, action_size)
+  value = _define_value(config, inputs)
+  logits = tf.check_numerics(logits, 'logits')
+  value = tf.check_numerics(value, 'value')
+  return CategoricalOutput(Categorical(logits), logits, value, state)
+
+
 def _define_hidden(sizes, hidden):
+  if isinstance(hidden, Parts):
+    features = [_define_convolutions(x) for x in hidden.images]
+    hidden = tf.concat([*features, hidden.vector], -1)
+  elif hidden.shape.ndims == 5:
+    hidden = _define_convolutions(hidden)
   for size in sizes:
     hidden = layers.dense(hidden, size, tf.nn.relu)
   return hidden
+
+
+def _define_convolutions(images):
+  """Features [batch, time, size] of images [batch, time, height, ...]."""
+  dims = tf.shape(images)[:2]
+  hidden = tf.reshape(images, [-1, *images.shape.as_list()[2:]])
+  for filters, size, stride in _CONVOLUTIONS:
+    hidden = layers.conv2d(hidden, filters, size, stride, tf.nn.relu)
+  size = math.prod(hidden.shape.as_list()[1:])
+  features = tf.reshape(hidden, tf.concat([dims, [size]], 0))
+  features.set_shape(images.shape.as_list()[:2] + [size])
+  return features
+
+
+def _scale(images):
+  """Floats from -1 to 1 [batch, time, height, width, channels]."""
+  if isinstance(images, Parts):
+    return images._replace(images=[_scale(x) for x in images.images])
+  images = tf.cast(images, tf.float32) / 127.5 - 1
+  _, _, first, _, last = images.shape.as_list()
+  return images if last <= first else tf.transpose(images, [0, 1, 3, 4, 2])
 
 
 def _define_policy(config, hidden, action_size):

@@ -18,7 +18,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from agents.run import entry, errors, plot
+from agents.run import entry, errors, files, plot
 from agents.run import folder as folder_lib
 
 # What does not set runs apart in the legend.
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> None:
   runs = []
   for source in args.sources:
     label, _, path = source.rpartition('=')
-    if os.path.exists(os.path.expanduser(source)):
+    if os.path.exists(files.expand(source)):
       label, path = '', source
     runs += load_runs(path, args.phase, label, args.divide)
   groups = {
@@ -62,8 +62,8 @@ def load_runs(
   """
   folders = plot.find_runs([path], 'scores.csv')
   names = [os.path.join(x, 'scores.csv') for x in folders]
-  if not os.path.isdir(os.path.expanduser(path)):
-    names = [os.path.expanduser(path)]
+  if not os.path.isdir(files.expand(path)):
+    names = [files.expand(path)]
   runs = []
   for name in names:
     task, settings = _describe(name)
@@ -72,7 +72,10 @@ def load_runs(
       curves = {phase: (steps / divide, scores)}
       runs.append(plot.Run(label or task, curves, settings))
   if not runs:
-    raise errors.UsageError(f'There are no scores of phase {phase} in {path}.')
+    raise errors.UsageError(
+      f'There are no scores of phase {phase} in {path}; give another --phase, '
+      'train or eval, or a folder of runs.'
+    )
   return runs
 
 

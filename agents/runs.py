@@ -8,8 +8,9 @@ import os
 from typing import Any
 
 from agents import configs, utility
-from agents.envs import adapters, check, continuous, spaces
-from agents.run import errors, folder, references
+from agents.envs import adapters, check, observations, spaces
+from agents.run import errors, files, folder, references
+from agents.tools import continuous
 from agents.tools.attr_dict import AttrDict
 
 # What a run keeps when it is continued.
@@ -49,19 +50,26 @@ def claim(
       argument, also the configuration, does not fit the stored run.
     EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
-  logdir = logdir and os.path.abspath(os.path.expanduser(logdir))
+  logdir = logdir and os.path.abspath(files.expand(logdir))
   path = logdir if logdir and folder.has(logdir, 'config.yaml') else None
   is_named = bool(name)
   if path and not name:
     # The run has settings of its own.
     name = 'default'
   config, given = _combine(name, overrides)
-  if logdir and timestamp:
+  if logdir and timestamp and not path:
     path = os.path.join(logdir, f'{timestamp}-{name}')
+  elif path and timestamp not in (None, os.path.basename(path).split('-')[0]):
+    raise errors.UsageError(
+      f'Flag --timestamp is {timestamp}, but --logdir is already the log '
+      f'directory of a run, {path}; omit --timestamp, or give the folder of '
+      'the runs.'
+    )
   known = path and folder.has(path, 'config.yaml')
   pair = None
   if not known or given.get('env'):
     pair = _try_env(_complete(name, config, None))
+    config['network'] = choose_network(config, given, pair[0])
   return _claim(logdir, path, name, config, given, trust, pair, is_named)
 
 
@@ -98,6 +106,26 @@ def prepare(
   """Return the configuration of a run that writes nothing, see `claim`."""
   config, _ = _combine(name, overrides)
   return _complete(name, config, None)
+
+
+def choose_network(
+  config: dict[str, Any], given: dict[str, Any], observed: dict[str, Any]
+) -> Any:
+  """Return the network of a configuration: with convolutions for images.
+
+  Args:
+    config: Configuration.
+    given: Values of it that the user has given; their network stays.
+    observed: Observation space, see `spaces.to_plain`.
+
+  Raises:
+    UsageError: If the user asks for convolutions, but there are no images.
+  """
+  space = spaces.from_plain(observed)
+  if 'network' not in given and observations.find_images(space):
+    return configs.for_images(config['network'])
+  observations.Layout(space, configs.sees_images(config))
+  return config['network']
 
 
 def load(
@@ -241,6 +269,9 @@ def _why_not(run, config, given, finished):
   Adds the folder of a run that has completed the command to a list.
   """
   stored, wanted = run.settings, configs.to_plain(config)
+  if configs.for_images(stored.get('network')) == wanted['network']:
+    # Earlier versions flattened images.
+    stored = {**stored, 'network': wanted['network']}
   # Settings of later versions do not count, unless the user gives them.
   different = folder.compare(stored, wanted, _FIXED & {*stored, *given})
   if different:

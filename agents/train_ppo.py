@@ -128,11 +128,14 @@ def train(
     Mean scores of training and evaluation in turn.
 
   Raises:
-    UsageError: If the environment cannot be used.
+    UsageError: If the environment cannot be used, or the configuration lacks
+      names or has unknown ones, such as those of other versions.
     NotFinite: If weights or scores are infinite or NaN.
   """
-  from agents.envs import adapters, continuous
+  from agents.envs import adapters
+  from agents.tools import continuous
 
+  configs.check(config)
   comm = comm or mpi.SingleComm()
   rank, size = comm.Get_rank(), comm.Get_size()
   for name in ('num_agents', 'update_every'):
@@ -151,9 +154,10 @@ def train(
     env_seed = 1000 * config.seed + first_step + own * rank
   # MPI ranks and environment objects step in this process.
   here = size > 1 or adapters.is_environment(config.env)
-  constructors = continuous.constructors(config, own, env_seed)
+  images = configs.sees_images(config)
+  constructors = continuous.constructors(config, own, env_seed, images)
   make = lambda made, workers: continuous.ScaledVectorEnv(
-    made, config.max_length, workers
+    made, config.max_length, workers, images
   )
   with (
     contextlib.ExitStack() as stack,
@@ -277,7 +281,7 @@ def _define_loop(graph, logdir, config, observers, comm):
 def _run(loop, graph, config, comm, threads, stored):
   """Run the loop in a session."""
   from agents import tools
-  from agents.run import mpi_ops
+  from agents.tools import mpi_ops
 
   if config.update_every % config.num_agents:
     _logger.warning('Number of agents should divide episodes per update.')

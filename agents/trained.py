@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from agents import configs, runs
-from agents.envs import continuous, spaces, wrappers
-from agents.evaluation import TrainedAgent
+from agents.envs import images, observations, spaces
+from agents.evaluation import TrainedAgent, take_row
 from agents.run import checkpoint as checkpoint_lib
 from agents.run import errors, files, references
+from agents.tools import attr_dict, continuous, wrappers
 
 
 def load(
@@ -71,7 +72,13 @@ class PPO(TrainedAgent):
       pair = [spaces.to_plain(x) for x in found]
       env.close()
     self.observation_space, self.action_space = map(spaces.from_plain, pair)
-    self._ranges = spaces.Ranges(self.observation_space, self.action_space)
+    self._images = configs.sees_images(config)
+    self._layout = observations.Layout(self.observation_space, self._images)
+    self._ranges = spaces.Ranges(
+      self._layout.observation_space,
+      self.action_space,
+      False if self._images else None,
+    )
     self.checkpoint = os.path.basename(path)
     self._define(path)
 
@@ -82,15 +89,33 @@ class PPO(TrainedAgent):
     return wrappers.LimitDuration(env, self.config.max_length)
 
   def save(self, folder: str) -> None:
-    folder = os.path.expanduser(folder)
+    folder = files.expand(folder)
     os.makedirs(folder, exist_ok=True)
     plain = configs.to_plain({**self.config, 'logdir': None})
     files.write_yaml(os.path.join(folder, 'config.yaml'), plain)
     path = os.path.join(folder, self.checkpoint)
     self._saver.save(self._sess, path)
 
+  def _read(self, observation):
+    observation = super()._read(observation)
+    if not (self._images and self._layout.unchanged):
+      return observation
+    try:
+      return images.convert(images.with_known_dtype(observation), np.uint8)
+    except images.BadImage as error:
+      raise errors.UsageError(str(error)) from None
+
   def _act(self, observation, states, deterministic):
-    args = [np.float32(self._ranges.observ(observation)), not deterministic]
+    if not self._layout.unchanged:
+      rows = [
+        take_row(observation, self.observation_space, row)
+        for row in range(len(states))
+      ]
+      observation = np.stack([self._layout.convert(x) for x in rows])
+    observ = np.asarray(self._ranges.observ(observation))
+    if not self._images:
+      observ = observ.astype(np.float32, copy=False)
+    args = [observ, not deterministic]
     if self._state_size:
       blank = np.zeros([1, self._state_size], np.float32)
       blanks = [blank if x is None else x for x in states]
@@ -99,28 +124,91 @@ class PPO(TrainedAgent):
     actions = self._ranges.clipped_action(actions)
     return actions, list(after[0][:, None]) if after else None
 
-  def _define(self, path):
+  def _define_policy(self):
+    from agents.tools import exporting
+    from agents.tools.tf1 import tf
+
+    if not self._layout.unchanged:
+      raise errors.UsageError(
+        f'Observations {self.observation_space} are converted before the '
+        'network gets them, which export does not do; it exports agents that '
+        'observe one vector, or one image of bytes.'
+      )
+    config = attr_dict.AttrDict(self.config, one_step=True)
+    trained = {x.op.name: x for x in self._weights}
+    values = self._sess.run(trained)
+    with tf.Graph().as_default(), tf.Session() as sess:
+      network, inputs = self._define_network(config)
+      weights = [x for x in tf.global_variables() if x.op.name in values]
+      for weight in weights:
+        weight.load(values[weight.op.name], sess)
+      observed, _, *states = inputs
+      decision = network.act(observed, *states)
+      best = [decision.policy.mode(), *([decision.state] if states else [])]
+      place = exporting.freeze(sess, best)
+    ranges, space = self._ranges, self.action_space
+
+    def define(narrow):
+      shape = observed.shape.as_list()
+      observation = tf.placeholder(observed.dtype, shape, 'observation')
+      inputs, scaled = {'observation': observation}, observation
+      if ranges.observed:
+        low, width = (tf.constant(x, tf.float32) for x in ranges.observed)
+        scaled = 2 * (observation - low) / width - 1
+      feeds = {observed: scaled}
+      for state in states:
+        shape = state.shape.as_list()
+        inputs['state'] = feeds[state] = tf.placeholder(
+          tf.float32, shape, 'state'
+        )
+      action, *after = place(feeds)
+      if ranges.start is not None:
+        action += ranges.start
+      else:
+        bounds = ranges.action_space.low, ranges.action_space.high
+        action = exporting.clip(action, *bounds)
+        if ranges.acted:
+          low, high = ranges.acted
+          action = exporting.to_box(action, low, high, narrow)
+      outputs = {'action': exporting.fit(action, space, narrow)}
+      return exporting.Signature(
+        inputs, {**outputs, **dict(zip(['state'], after))}
+      )
+
+    return define
+
+  def _define_network(self, config):
+    """Define the network; return it and its placeholders."""
     from agents.ppo import policy
     from agents.tools.tf1 import tf
 
+    shape = self._layout.observation_space.shape or ()
+    dtype = tf.uint8 if self._images else tf.float32
+    observ = tf.placeholder(dtype, [None, *shape])
+    sampling = tf.placeholder(tf.bool, ())
+    network = policy.Policy(
+      observ.shape.as_list()[1:],
+      spaces.count_outputs(self.action_space),
+      sampling,
+      config,
+      discrete=spaces.is_discrete(self.action_space),
+      packing=self._layout.packing,
+    )
+    inputs = [observ, sampling]
+    if network.state_size:
+      inputs.append(tf.placeholder(tf.float32, [None, network.state_size]))
+    return network, inputs
+
+  def _define(self, path):
+    from agents.tools.tf1 import tf
+
     with tf.Graph().as_default() as graph:
-      shape = self.observation_space.shape or ()
-      observ = tf.placeholder(tf.float32, [None, *shape])
-      sampling = tf.placeholder(tf.bool, ())
-      network = policy.Policy(
-        observ.shape.as_list()[1:],
-        spaces.count_outputs(self.action_space),
-        sampling,
-        self.config,
-        discrete=spaces.is_discrete(self.action_space),
-      )
+      network, inputs = self._define_network(self.config)
       self._state_size = network.state_size
-      inputs = [observ, sampling]
-      if self._state_size:
-        inputs.append(tf.placeholder(tf.float32, [None, self._state_size]))
-      decision = network.act(observ, *inputs[2:])
+      decision = network.act(inputs[0], *inputs[2:])
       outputs = [decision.action, *([decision.state] if inputs[2:] else [])]
       unread = {x.name for x in network.training_variables}
       weights = [x for x in tf.global_variables() if x.name not in unread]
+      self._weights = weights
       self._restore(graph, weights, path)
       self._decide = self._sess.make_callable(outputs, inputs)

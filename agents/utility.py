@@ -10,23 +10,21 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agents.envs import batch_env as batch_env_lib
-from agents.run import files, references
+from agents.run import errors, files, references
 from agents.run.checkpoint import find_variables as latest_checkpoint
 from agents.run.messages import set_up_logging as set_up_logging
-from agents.tools import attr_dict
 
 if TYPE_CHECKING:
-  from agents.tools import in_graph_batch_env
+  from agents.tools import attr_dict, in_graph_batch_env
   from agents.tools.tf1 import tf
 
 
 def define_simulation_graph(
   batch_env: Any,
   algo_cls: Callable[..., Any] | str,
-  config: attr_dict.AttrDict,
+  config: 'attr_dict.AttrDict',
   comm: Any = None,
-) -> attr_dict.AttrDict:
+) -> 'attr_dict.AttrDict':
   """Build the graph of an algorithm that acts in environments.
 
   Args:
@@ -42,7 +40,7 @@ def define_simulation_graph(
     tensors `done` bool [N], `score` float32 [N] and `summary`.
   """
   from agents import configs
-  from agents.tools import simulate
+  from agents.tools import attr_dict, simulate
   from agents.tools.tf1 import tf
 
   step = tf.Variable(0, False, dtype=tf.int64, name='global_step')
@@ -76,7 +74,7 @@ def define_batch_env(
   constructor: Any,
   num_agents: int,
   env_processes: bool,
-  make: Callable[[list, int | None], Any] = batch_env_lib.VectorEnv,
+  make: Callable[[list, int | None], Any] | None = None,
 ) -> 'in_graph_batch_env.InGraphBatchEnv':
   """Create environments as part of the graph.
 
@@ -86,13 +84,16 @@ def define_batch_env(
     num_agents: Number of environments.
     env_processes: Whether to step them in processes, one per core.
     make: Constructor of the batch of environments, from the list of
-      constructors and the number of processes; None is one per core.
+      constructors and the number of processes, None for one per core; by
+      default `agents.envs.batch_env.VectorEnv`.
 
   Returns:
     `InGraphBatchEnv`.
   """
+  from agents.envs import batch_env as batch_env_lib
   from agents.tools import in_graph_batch_env
 
+  make = make or batch_env_lib.VectorEnv
   constructors = constructor
   if callable(constructor):
     constructors = [constructor] * num_agents
@@ -159,16 +160,19 @@ def load_config(
     functions imported.
 
   Raises:
-    UsageError: See `agents.configs.from_plain`; also if the file is missing or
-      damaged.
+    MissingFile: If there is no file, an `IOError` as in the original.
+    UsageError: See `agents.configs.from_plain`; also if the file is damaged.
   """
   from agents.run import folder
 
-  logdir = os.path.expanduser(logdir)
+  if not logdir:
+    raise errors.MissingFile('There is no run without a log directory.')
+  logdir = files.expand(logdir)
   stored = folder.read_settings(logdir, filename)
   if parse:
     return parse(stored)
   from agents import configs
+  from agents.tools import attr_dict
 
   config = configs.from_plain(stored, references.parse(trust), logdir)
   return attr_dict.AttrDict(config, logdir=logdir)
@@ -187,10 +191,10 @@ def define_saver(
     **kwargs: Passed on to `tf.train.Saver`.
 
   Returns:
-    `agents.run.saver.Saver` that keeps five checkpoints, and permanently one
+    `agents.tools.saver.Saver` that keeps five checkpoints, and permanently one
     every five hours; None without variables.
   """
-  from agents.run import saver
+  from agents.tools import saver
   from agents.tools.tf1 import tf
 
   if variables is None:

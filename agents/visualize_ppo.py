@@ -19,15 +19,8 @@ from typing import Any
 import numpy as np
 
 from agents import trained
-from agents.envs import (
-  adapters,
-  batch_env,
-  continuous,
-  recorder,
-  video,
-  window,
-  wrappers,
-)
+from agents.envs import adapters, batch_env, recorder, video, window
+from agents.evaluation import stack
 from agents.run import (
   entry,
   errors,
@@ -38,6 +31,7 @@ from agents.run import (
   schema,
   stopping,
 )
+from agents.tools import continuous, wrappers
 from agents.tools.lazy_tf import tf
 
 FLAGS = tf.app.flags.FLAGS
@@ -139,7 +133,7 @@ def visualize(
         f'{config.env} renders with OpenGL, which crashes in a process with '
         'TensorFlow; omit --noenv_processes.'
       )
-    outdir = os.path.expanduser(outdir or os.path.join(config.logdir, 'videos'))
+    outdir = files.expand(outdir or os.path.join(config.logdir, 'videos'))
     files.check_writable(outdir)
     per_agent = math.ceil(num_episodes / num_agents)
     ending = video.preferred_ending()
@@ -181,14 +175,16 @@ def _create_environment(env, settings, max_length, seed, paths, title):
 
 def _play(agent, env):
   """Yield the record of each episode until the user asks to stop."""
-  observations, states, starts = env.reset(), None, None
+  observations, states, starts = env.each('reset'), None, None
   while not stopping.requested():
-    actions, states = agent.predict(observations, states, starts, True)
-    observations, _, starts, infos = env.step(actions)
+    batch = stack(observations, agent.observation_space)
+    actions, states = agent.predict(batch, states, starts, True)
+    steps = env.each('step', actions)
+    observations, _, starts, infos = map(list, zip(*steps))
     for index in np.nonzero(starts)[0].tolist():
       if 'episode' in infos[index]:
         yield infos[index]['episode']
-      observations[index] = env.reset([index])[0]
+      observations[index] = env[index].reset()
 
 
 def main(_: Any) -> None:

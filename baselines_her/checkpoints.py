@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents import utility
-from agents.run import checkpoint, errors, folder, mpi, random_state
+from agents.run import checkpoint, errors, files, folder, mpi, random_state
 from baselines_her import config, logger
 
 # Largest share of the time to spend on checkpoints, unless they are forced.
@@ -84,7 +84,7 @@ class Checkpoints:
   ):
     self.newest: str | None = None
     self._store: Any = folder and checkpoint.Checkpoints(
-      os.path.abspath(os.path.expanduser(folder)),
+      os.path.abspath(files.expand(folder)),
       mpi.world(),
       define_saver=utility.define_saver,
     )

@@ -9,8 +9,8 @@ import numpy as np
 
 from agents import utility
 from agents.envs import adapters, check, spaces
-from agents.run import errors
-from baselines_her import envs, her_sampler, logger, settings
+from agents.run import errors, messages
+from baselines_her import envs, her_sampler, settings
 
 if TYPE_CHECKING:
   from baselines_her.ddpg import DDPG
@@ -32,7 +32,8 @@ class Task:
     time_limit: Steps per episode.
     dims: Result of `find_dims`.
     usual: Settings by name that suit the environment better than the defaults:
-      `clip_pos_returns` is False if rewards can be above 0.
+      `clip_pos_returns` is False if rewards can be above 0, and `max_u` is
+      the limit of the action space if that is finite and not 1.
     info: Dict to store with policies: `env_name`, and `action_space` as plain
       data.
     reward_fun: Function of `ag_2`, `g` and `info` to rewards.
@@ -44,14 +45,18 @@ class Task:
 
   def __init__(self, env: Any):
     self.name = adapters.name_of(env)
-    env = envs.make(env)
+    # Trainings say themselves which version of an id they use.
+    with messages.muted(adapters.__name__):
+      env = envs.make(env)
     self.time_limit = env._max_episode_steps
     observ, reward, info = check.try_step(env)
     self.dims = _measure(env, observ, info)
     self.reward_fun = find_reward(env)
     compute = env.compute_reward
     positive = reward > 0 or check.has_positive_rewards(compute, observ, info)
-    self.usual = {'clip_pos_returns': False} if positive else {}
+    self.usual: dict[str, Any] = _find_limits(env.action_space)
+    if positive:
+      self.usual['clip_pos_returns'] = False
     self.info = {
       'env_name': self.name,
       'action_space': spaces.to_plain(env.action_space),
@@ -67,25 +72,32 @@ class Task:
     )
 
   def notes(self, values: settings.Settings) -> list[str]:
-    """Return sentences for the user about the environment.
+    """Return sentences for the user about the environment and the settings.
 
     Args:
       values: Settings of the training.
     """
     found = []
-    if self.usual and values.clip_pos_returns:
+    limits = self.usual.get('max_u', values.max_u)
+    if limits != values.max_u:
+      found.append(
+        f'Actions of {self.name} go up to {limits}, but max_u is '
+        f'{values.max_u}.'
+      )
+    positive = 'clip_pos_returns' in self.usual
+    if positive and values.clip_pos_returns:
       found.append(
         f'Rewards of {self.name} can be above 0, but clip_pos_returns=True '
         'limits values to 0, so that HER learns nothing from them; set '
         'clip_pos_returns=False.'
       )
-    elif self.usual:
+    elif positive:
       found.append(
         f'Rewards of {self.name} can be above 0: clip_pos_returns=False.'
       )
     if not self._tells_success:
       found.append("info has no 'is_success'; success rates are 0.")
-    return found
+    return found + values.explain_unused()
 
 
 def find_dims(env: Any) -> dict[str, int]:
@@ -105,6 +117,18 @@ def _measure(env, observ, info):
     'g': len(observ['desired_goal']),
     **{f'info_{k}': v.size for k, v in check.find_numbers(info).items()},
   }
+
+
+def _find_limits(space):
+  """Return `max_u` for an action space as a dict, empty for the default."""
+  low, high = spaces.float_bounds(space)
+  sizes = np.maximum(np.abs(low), np.abs(high))
+  sizes = np.where(spaces.find_scalable(space), sizes, 1)
+  # Without the digits that 0.05 has as a 32 bit number.
+  limits = [float(str(x)) or 1.0 for x in sizes]
+  if set(limits) == {1.0}:
+    return {}
+  return {'max_u': limits[0] if len(set(limits)) == 1 else limits}
 
 
 def find_reward(env: Any) -> Callable[..., np.ndarray]:
@@ -175,10 +199,19 @@ def prepare_params(kwargs: dict[str, Any]) -> dict[str, Any]:
   return kwargs
 
 
-def log_params(params: dict[str, Any]) -> None:
-  """Log one line per setting."""
+def log_params(params: dict[str, Any], logger: Any = None) -> None:
+  """Log one line per setting.
+
+  Args:
+    params: Settings.
+    logger: Logger, by default that of this project.
+  """
+  if logger is None:
+    from baselines_her import logger
+
+  write = getattr(logger, 'detail', logger.info)
   for key in sorted(params):
-    logger.info(f'{key}: {params[key]}')
+    write(f'{key}: {params[key]}')
 
 
 def configure_dims(params: dict[str, Any]) -> dict[str, int]:

@@ -35,10 +35,11 @@ class DDPG:
     subtract_goals: Function of two goals to their difference.
     reuse: Whether the variables of the scope already exist.
     info: Dict to store with a saved policy, such as `env_name`.
-    **kwargs: Settings, and further attributes of the original.
+    **kwargs: Settings; other arguments of the original have no effect.
 
   Attributes:
     settings: The `Settings`, which are also attributes of the agent.
+    max_u, clip_return: Limits of actions and values, as numbers.
     sess: Session of the networks.
     main, target: Trained networks and target networks.
     o_stats, g_stats: Normalizers.
@@ -70,7 +71,6 @@ class DDPG:
       names = [x for x in Settings.names() if x in kwargs]
       settings = Settings.read({x: kwargs.pop(x) for x in names})
     assert dims and settings.T and settings.gamma is not None
-    vars(self).update(kwargs, **dict(settings))
     self.settings, self.input_dims, self.info = settings, dict(dims), info or {}
     self.max_u, self.clip_return = settings.action_limit, settings.return_limit
     self.dimo, self.dimg, self.dimu = (dims[key] for key in 'ogu')
@@ -98,6 +98,12 @@ class DDPG:
     self.demo_buffer = (
       replay_buffer.create(*replay) if settings.bc_loss else None
     )
+
+  def __getattr__(self, name: str) -> Any:
+    """Return a setting; the original stores all of them in the agent."""
+    if name in Settings.names():
+      return getattr(self.settings, name)
+    raise AttributeError(f'{type(self).__name__} has no attribute {name!r}.')
 
   def get_actions(
     self,

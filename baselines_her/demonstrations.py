@@ -2,12 +2,12 @@
 
 An .npz file contains `acs`, a float array [episodes, steps, action size],
 `obs`, an object array [episodes, steps + 1] of dicts with the keys of goal
-environments, and `info`, an object array [episodes, steps] of dicts. This is
+environments, and `info`, an object array [episodes, steps] of dicts. If
+episodes differ in length, they are object arrays [episodes] of lists. This is
 the original's format, in which the dicts are pickled: reading such a file can
 run arbitrary code, so use only files that you trust.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,21 +24,23 @@ def read(path: str) -> dict[str, np.ndarray]:
   The dicts are pickled, so only open files that you trust.
 
   Returns:
-    Dict of `acs`, `obs` and `info`.
+    Dict of `acs`, `obs` and `info`; each is indexed by episode and step.
 
   Raises:
     UsageError: If the file does not exist or has other contents.
   """
-  path = os.path.expanduser(path)
+  path = files.expand(path)
   try:
     with np.load(path, allow_pickle=True) as archive:
       data = {key: archive[key] for key in ('acs', 'obs', 'info')}
-    episodes, steps = data['acs'].shape[:2]
-    wanted = {'obs': (episodes, steps + 1), 'info': (episodes, steps)}
-    for key, shape in wanted.items():
-      if data[key].shape[:2] != shape:
-        raise ValueError(f'{key} has shape {data[key].shape}, not {shape}')
-    missing = set(check.GOAL_KEYS) - set(data['obs'][0, 0])
+    if any(x.ndim == 1 for x in data.values()):
+      _check_lengths(data)
+    else:
+      _check_shapes(data)
+    first = data['obs'][0][0]
+    if not isinstance(first, dict):
+      raise ValueError(f'obs has {first!r} instead of dicts')
+    missing = set(check.GOAL_KEYS) - set(first)
     if missing:
       raise ValueError(f'obs has no {sorted(missing)}')
   except Exception as error:  # Whatever damaged bytes may lead to.
@@ -48,6 +50,33 @@ def read(path: str) -> dict[str, np.ndarray]:
       'baselines_her.data_generation.'
     ) from None
   return data
+
+
+def _check_shapes(data):
+  """Check the shapes of episodes of the same length."""
+  episodes, steps = data['acs'].shape[:2]
+  wanted = {'obs': (episodes, steps + 1), 'info': (episodes, steps)}
+  for key, shape in wanted.items():
+    if data[key].shape[:2] != shape:
+      raise ValueError(f'{key} has shape {data[key].shape}, not {shape}')
+  if not episodes * steps:
+    raise ValueError('it has no steps')
+
+
+def _check_lengths(data):
+  """Check the lengths of episodes, which may differ."""
+  counts = {key: len(data[key]) for key in ('acs', 'obs', 'info')}
+  if len(set(counts.values())) > 1:
+    raise ValueError(f'the numbers of episodes differ, {counts}')
+  if not counts['acs'] or not len(data['acs'][0]):
+    raise ValueError('it has no steps')
+  for number, actions in enumerate(data['acs']):
+    for key, steps in (('obs', len(actions) + 1), ('info', len(actions))):
+      found = len(data[key][number])
+      if found != steps:
+        raise ValueError(
+          f'{key} of demonstration {number} has {found} entries, not {steps}'
+        )
 
 
 def load(
@@ -70,52 +99,59 @@ def load(
       task.
   """
   data = read(path)
-  episodes, steps = data['acs'].shape[:2]
+  episodes = len(data['acs'])
   if episodes < num_demo:
     raise errors.UsageError(
       f'File {path!r} has {episodes} demonstrations, but num_demo is '
       f'{num_demo}; record more, or set --num_demo={episodes}.'
     )
-  if steps < T - 1:
-    raise errors.UsageError(
-      f'The demonstrations in {path!r} have {steps} steps, but the task needs '
-      f'at least {T - 1}; record them in the same environment.'
-    )
+  for number, actions in enumerate(data['acs'][:num_demo]):
+    if len(actions) < T - 1:
+      raise errors.UsageError(
+        f'Demonstration {number} in {path!r} has {len(actions)} steps, but the '
+        f'task needs at least {T - 1}; record it in the same environment.'
+      )
   dims = {**input_dims, 'ag': input_dims['g']}
   for number in range(num_demo):
-    obs, info = data['obs'][number, :T], data['info'][number, : T - 1]
+    obs, info = data['obs'][number][:T], data['info'][number][: T - 1]
     try:
       episode = {
         'o': [x['observation'] for x in obs],
         'ag': [x['achieved_goal'] for x in obs],
         'g': [x['desired_goal'] for x in obs[: T - 1]],
-        'u': data['acs'][number, : T - 1],
+        'u': data['acs'][number][: T - 1],
       }
       for key in input_dims:
         if key.startswith('info_'):
           name = key.removeprefix('info_')
           episode[key] = [np.ravel(x[name]) for x in info]
-      # Floats keep their precision, in which the normalizers add them up.
-      arrays = {k: np.array(v)[None] for k, v in episode.items()}
-      batch = {
-        k: x if x.dtype.kind == 'f' else x.astype(float)
-        for k, x in arrays.items()
-      }
-      if not all(np.isfinite(x).all() for x in batch.values()):
-        raise ValueError('it has infinite numbers or NaN')
+      batch = {k: _to_floats(k, v)[None] for k, v in episode.items()}
     except (KeyError, TypeError, ValueError) as error:
       raise errors.UsageError(
         f'Demonstration {number} in {path!r} does not fit: {error!r}; record '
         'it in the same environment.'
       ) from None
     for key, values in batch.items():
-      if values.shape[-1] != dims[key]:
+      if values.shape[2:] != (dims[key],):
+        size = 'x'.join(str(x) for x in values.shape[2:]) or 'none'
         raise errors.UsageError(
-          f'The demonstrations in {path!r} have {key} of size '
-          f'{values.shape[-1]}, but the task has size {dims[key]}; record '
-          'them in the same environment.'
+          f'The demonstrations in {path!r} have {key} of size {size}, but the '
+          f'task has size {dims[key]}; record them in the same environment.'
         )
     yield batch
+
+
+def _to_floats(key, values):
+  """Return an array of finite floats [time, ...]."""
+  array = np.array(values)
+  # Floats keep their precision, in which the normalizers add them up.
+  if array.dtype.kind in 'biuO':
+    array = array.astype(float)
+  if array.dtype.kind != 'f':
+    raise ValueError(f'{key} is of type {array.dtype}, which is no number')
+  if not np.isfinite(array).all():
+    raise ValueError(f'{key} has infinite numbers or NaN')
+  return array
 
 
 def save(
@@ -124,7 +160,7 @@ def save(
   acs: Sequence[Sequence[np.ndarray]],
   info: Sequence[Sequence[dict[str, Any]]],
 ) -> None:
-  """Write demonstrations.
+  """Write demonstrations, which may differ in length.
 
   Args:
     path: Path of the .npz file.
@@ -135,7 +171,16 @@ def save(
   with files.atomic_path(path) as temporary:
     np.savez_compressed(
       temporary,
-      acs=np.array(acs, float),
-      obs=np.array(obs, object),
-      info=np.array(info, object),
+      acs=_to_array(acs, float),
+      obs=_to_array(obs, object),
+      info=_to_array(info, object),
     )
+
+
+def _to_array(episodes, dtype):
+  """Return an array [episodes, steps, ...], or of lists if lengths differ."""
+  if len({len(x) for x in episodes}) == 1:
+    return np.array(episodes, dtype)
+  array = np.empty(len(episodes), object)
+  array[:] = [list(x) for x in episodes]
+  return array

@@ -4,11 +4,12 @@
 """
 
 import types
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, check, spaces
+from agents.envs import adapters, contract, guard, spaces
 from agents.envs.wrappers import Wrapper
 from agents.run import errors
 
@@ -23,34 +24,43 @@ class GoalEnv(Wrapper):
 
   def __init__(self, env: Any, env_id: str):
     super().__init__(env)
-    self._max_episode_steps = check.find_time_limit(env)
+    self._max_episode_steps = contract.find_time_limit(env)
     self.spec = types.SimpleNamespace(
       id=env_id, max_episode_steps=self._max_episode_steps
     )
     # As the original environments declared them.
     parts = env.observation_space.spaces
-    boxes = {key: parts[key] for key in check.GOAL_KEYS}
-    self.observation_space = spaces.dictionary(
-      {key: spaces.box(x.low, x.high) for key, x in boxes.items()}
-    )
+    boxes = {key: spaces.vector_box(parts[key]) for key in contract.GOAL_KEYS}
+    self.observation_space = spaces.dictionary(boxes)
     self.action_space = env.action_space
     # Bound once, as the environment is stepped millions of times.
     self.step, self.reset = env.step, env.reset  # type: ignore[method-assign]
     spec = getattr(env, 'spec', None)
     name = getattr(spec, 'id', env_id)
-    self._row_by_row = name.startswith(check.REWARD_ROW_BY_ROW)
+    self._name = name
+    self._row_by_row = name.startswith(contract.REWARD_ROW_BY_ROW)
 
   def compute_reward(
     self, achieved_goal: np.ndarray, desired_goal: np.ndarray, info: dict
   ) -> Any:
-    """Return rewards [batch] of goals [batch, size] and a dict of arrays."""
+    """Return rewards [batch] of goals [batch, size] and a dict of arrays.
+
+    Raises:
+      EnvError: If the environment fails or does not return finite numbers.
+    """
     # Third parties name the second argument differently, and wrappers do not
     # forward the method.
     compute = self._env.unwrapped.compute_reward
-    if not self._row_by_row or np.ndim(achieved_goal) < 2:
+    if np.ndim(achieved_goal) < 2:
       return compute(achieved_goal, desired_goal, info)
-    rows = zip(achieved_goal, desired_goal)
-    return np.array([compute(a, d, info) for a, d in rows])
+    with guard.explained(self._name, 'in compute_reward'):
+      if self._row_by_row:
+        rows = zip(achieved_goal, desired_goal)
+        rewards = np.array([compute(a, d, info) for a, d in rows])
+      else:
+        rewards = compute(achieved_goal, desired_goal, info)
+    guard.check_rewards(rewards, len(achieved_goal), self._name)
+    return rewards
 
   def get_state(self) -> dict:
     """Return the state that determines future episodes, to continue exactly.
@@ -60,9 +70,8 @@ class GoalEnv(Wrapper):
       simulator.
     """
     inner = self._env.unwrapped
-    state = {'random': inner.np_random.bit_generator.state}
-    # Whether MuJoCo moves it.
-    if type(getattr(inner, 'data', None)).__module__.startswith('mujoco'):
+    state: dict[str, Any] = {'random': _read_generator(inner)}
+    if adapters.is_moved_by_mujoco(inner):
       import mujoco
 
       kind = mujoco.mjtState.mjSTATE_INTEGRATION
@@ -73,7 +82,10 @@ class GoalEnv(Wrapper):
   def set_state(self, state: dict) -> None:
     """Restore the result of `get_state`; reset the environment first."""
     inner = self._env.unwrapped
-    inner.np_random.bit_generator.state = state['random']
+    if isinstance(inner.np_random, np.random.RandomState):
+      inner.np_random.set_state(state['random'])
+    else:
+      inner.np_random.bit_generator.state = state['random']
     if 'simulator' in state:
       import mujoco
 
@@ -82,18 +94,27 @@ class GoalEnv(Wrapper):
       mujoco.mj_forward(inner.model, inner.data)
 
 
+def _read_generator(env):
+  """Return the state of the random numbers of an environment."""
+  if isinstance(env.np_random, np.random.RandomState):
+    # Of gym until 0.21.
+    return env.np_random.get_state(legacy=False)
+  return env.np_random.bit_generator.state
+
+
 def find_time_limit(env_id: str) -> int | None:
   """Return the number of steps of an episode, None if it is unknown."""
-  import gymnasium
-
   try:
-    return gymnasium.spec(adapters.resolve(env_id)[1]).max_episode_steps
-  except (errors.UsageError, gymnasium.error.Error, ImportError):
+    return adapters.find_entry(env_id).max_episode_steps
+  except (errors.UsageError, LookupError, ImportError):
     return None
 
 
 def make(
-  env_id: Any, render_mode: str | None = None, time_limit: int | None = None
+  env_id: Any,
+  render_mode: str | None = None,
+  time_limit: int | None = None,
+  settings: Mapping[str, Any] | None = None,
 ) -> GoalEnv:
   """Create a goal environment.
 
@@ -104,6 +125,7 @@ def make(
     render_mode: Mode of `render`, None for no images. MuJoCo's images need a
       process without TensorFlow.
     time_limit: Number of steps of an episode; by default that of the id.
+    settings: Arguments of the environment.
 
   Raises:
     UsageError: If the id is unknown, a package is missing, or the environment
@@ -111,20 +133,20 @@ def make(
     EnvError: If its constructor fails; includes the traceback.
   """
   limit = {'max_episode_steps': time_limit} if time_limit else {}
-  env, name = (
-    adapters.create(env_id, render_mode, **limit),
-    adapters.name_of(env_id),
-  )
-  check.check_spaces(env, name, 'her')
+  env = adapters.create(env_id, render_mode, **limit, **(settings or {}))
+  name = adapters.name_of(env_id)
+  contract.check_spaces(env, name, 'her')
   return GoalEnv(env, name)
 
 
 def resolve(env_id: str) -> str:
-  """Return the current id for an id.
+  """Return the current id for an id, and names of functions as they are.
 
   Raises:
     UsageError: If the id is unknown.
   """
+  if adapters.is_function(env_id):
+    return env_id
   return adapters.resolve(env_id)[1]
 
 

@@ -1,13 +1,12 @@
 """Training with hindsight experience replay: rollouts, updates, evaluation."""
 
 import functools
-import os
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import numpy as np
 
-from agents.run import life, mpi, stopping
+from agents.run import files, life, mpi, stopping
 from agents.run.training import Record
 from baselines_her import config, logger, reports, settings, tf_util
 from baselines_her.checkpoints import Checkpoints, Run
@@ -64,7 +63,7 @@ def learn(
     del kwargs[name]
   task = config.Task((getattr(env, 'specs', None) or [env.spec])[0].id)
   given = {**(override_params or {}), **kwargs, **settings.own_network(network)}
-  checkpoint_dir = checkpoint_dir and os.path.expanduser(checkpoint_dir)
+  checkpoint_dir = checkpoint_dir and files.expand(checkpoint_dir)
   run = Run(checkpoint_dir, checkpoint_dir) if checkpoint_dir else None
   params, values, changes = settings.settle(
     task.name, seed, given, run, usual=task.usual
@@ -111,7 +110,7 @@ def prepare(
   config.log_params({'env_name': task.name, **dict(values)})
   if comm.Get_size() == 1:
     for line in _SINGLE_WORKER:
-      logger.warn(line)
+      logger.detail(line)
   policy = DDPG(
     values,
     task.dims,
@@ -214,7 +213,7 @@ def train_epochs(
     begin()
     if folder:
       reports.forget_epochs(folder, state['epoch'])
-  saver = PolicySaver(policy, save_path, policy_save_interval)
+  saver = PolicySaver(policy, save_path, policy_save_interval, logger.info)
 
   def run_epochs():
     while state['epoch'] < n_epochs:
@@ -239,25 +238,19 @@ def train_epochs(
 
       logs = evaluator.logs('test') + rollout_worker.logs('train')
       means = {k: float(mpi_average(x)) for k, x in logs + policy.logs()}
-      report.end_epoch(means)
-      rate = means['test/success_rate']
       lists = {
         'return': rollout_worker.return_history,
         'test_return': evaluator.return_history,
         'loss/critic': losses,
       }
-      returns = {k: float(mpi_average(list(x))) for k, x in lists.items()}
+      report.end_epoch(
+        means, {k: float(mpi_average(list(x))) for k, x in lists.items()}
+      )
+      rate = means['test/success_rate']
       best = saver.save(state['epoch'], rate, state['best_success_rate'])
       check_seeds(mpi.world())
       state.update(epoch=state['epoch'] + 1, cycle=0, best_success_rate=best)
-      yield {
-        'logdir': logger.get_dir(),
-        'epoch': state['epoch'],
-        **report.totals(),
-        **returns,
-        'success_rate': means['train/success_rate'],
-        'test_success_rate': rate,
-      }
+      yield report.record.take()
 
   def save(forced):
     if state['cycle'] and not forced:

@@ -4,7 +4,7 @@ Example:
 
   import baselines_her
 
-  training = baselines_her.train('FetchReach-v1', 'logs/reach', 5000, seed=0)
+  training = baselines_her.train('FetchReach-v4', 'logs/reach', 5000, seed=0)
   for record in training:
     print(record['environment_steps'], record['test_success_rate'])
 """

@@ -17,10 +17,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agents.run import errors, messages, mpi
+from agents.run import errors, files, messages, mpi
 from agents.run import log as log_lib
 
 DEBUG, INFO, WARN, ERROR, DISABLED = 10, 20, 30, 40, 50
+# Only for files: what few people want to read at the start.
+DETAIL = 21
 _WIDTH = 30
 
 
@@ -30,6 +32,11 @@ class HumanOutput(messages.TextHandler):
   Args:
     path: File to append to; the terminal if None.
   """
+
+  def emit(self, record: logging.LogRecord) -> None:
+    """Write a message, on the terminal without details."""
+    if record.levelno != DETAIL or not self.stream:
+      super().emit(record)
 
   def writekvs(self, values: Mapping[str, Any]) -> None:
     """Write a table."""
@@ -286,7 +293,8 @@ def getkvs() -> dict[str, Any]:
 def log(*args: Any, level: int = INFO) -> None:
   """Log words, joined by spaces, unless the level is below the logger's.
 
-  `debug`, `info`, `warn` and `error` use their own levels.
+  `debug`, `info`, `warn` and `error` use their own levels; `detail` writes to
+  files only.
   """
   current = get_current()
   if current.level <= level:
@@ -295,6 +303,7 @@ def log(*args: Any, level: int = INFO) -> None:
 
 debug = functools.partial(log, level=DEBUG)
 info = functools.partial(log, level=INFO)
+detail = functools.partial(log, level=DETAIL)
 warn = functools.partial(log, level=WARN)
 error = functools.partial(log, level=ERROR)
 record_tabular = logkv
@@ -326,4 +335,4 @@ def profile_kv(name: str) -> Iterator[None]:
 def _choose(dir):
   now = datetime.datetime.now().strftime('openai-%Y-%m-%d-%H-%M-%S-%f')
   temporary = os.path.join(tempfile.gettempdir(), now)
-  return os.path.expanduser(dir or os.getenv('OPENAI_LOGDIR') or temporary)
+  return files.expand(dir or os.getenv('OPENAI_LOGDIR') or temporary)

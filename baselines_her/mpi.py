@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from agents import utility
-from agents.run import mpi, mpi_ops
+from agents.run import mpi
 from agents.tools.tf1 import tf
 from baselines_her import tf_util, util
 
@@ -235,6 +235,8 @@ class MpiAdam:
   def _combine(self, gradients: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
     if self.comm.Get_size() == 1:
       return gradients
+    from agents.tools import mpi_ops
+
     total = mpi_ops.allreduce(
       util.flatten_grads(self.var_list, gradients), self.comm
     )

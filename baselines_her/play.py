@@ -9,6 +9,7 @@ display. Pickled policies can run arbitrary code; use only files you trust.
 """
 
 import argparse
+import functools
 import itertools
 import os
 import sys
@@ -16,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import video
+from agents.envs import adapters, probe, video, wrappers
 from agents.envs import window as window_lib
-from agents.run import entry, errors, messages, references, stopping
+from agents.run import entry, errors, files, messages, references, stopping
 from baselines_her import (
+  envs,
   logger,
   policies,
   rollout,
@@ -38,6 +40,7 @@ def show(
   filename: str = 'play.mp4',
   render: bool = True,
   main_network: bool = False,
+  window: bool | None = None,
 ) -> rollout.RolloutWorker:
   """Play a policy in a window or, without a display, record a video.
 
@@ -50,15 +53,21 @@ def show(
       window and a few in a video.
     seed: Seed of the environment.
     filename: Path of the video.
-    render: Whether to show anything.
+    render: Whether to show anything. Environments without pictures are played
+      without, with a sentence.
     main_network: Whether to ignore the setting `test_with_polyak`, as the
       original's `--play` does.
+    window: Whether to open a window; by default if there is a display.
 
   Returns:
     Worker with the statistics.
   """
   env_id, limit = policy.info['env_name'], policy.T
-  window = render and window_lib.has_display()
+  window = window_lib.has_display() if window is None else window
+  window &= render
+  if render and (problem := find_problem(env_id, window)):
+    print(f'Playing without pictures: {problem}', flush=True)
+    render = window = False
   if episodes is None:
     episodes = 0 if window else _EPISODES_IN_FILE
   if render:
@@ -80,6 +89,29 @@ def show(
   if path:
     print(f'Wrote {path}.', flush=True)
   return worker
+
+
+def find_problem(env: Any, window: bool) -> str | None:
+  """Return why an environment cannot be shown, None if it can.
+
+  Args:
+    env: Value that `envs.make` accepts.
+    window: Whether to open a window instead of recording a video.
+  """
+  mode = 'human' if window else 'rgb_array'
+  make = functools.partial(envs.make, adapters.portable(env), mode)
+  try:
+    probe.inspect(make, (lambda env: {}) if window else _draw)
+  except (errors.UsageError, errors.EnvError) as error:
+    return str(error)
+  return None
+
+
+def _draw(env):
+  """Render an image, and return nothing about it."""
+  env.reset()
+  wrappers.Guard(env, env.spec.id).render()
+  return {}
 
 
 def make_viewed_env(
@@ -105,7 +137,7 @@ def make_viewed_env(
   )
   if window:
     return env
-  folder, name = os.path.split(os.path.expanduser(filename))
+  folder, name = os.path.split(files.expand(filename))
   return video_recorder.VecVideoRecorder(
     env, folder, lambda step: True, np.inf, name or None
   )
@@ -127,7 +159,12 @@ def main(args: argparse.Namespace) -> None:
   filename = args.video or os.path.join(run, 'play.mp4')
   with trained.load(args.policy_file, trust=args.trust) as agent:
     worker = show(
-      agent.policy, args.n_test_rollouts, args.seed, filename, args.render
+      agent.policy,
+      args.n_test_rollouts,
+      args.seed,
+      filename,
+      args.render,
+      window=False if args.video else None,
     )
   stopping.check()
   logger.logkvs(dict(worker.logs('test')))
@@ -143,14 +180,22 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--n_test_rollouts', type='positive', default=10, help='episodes to play')
   text = '0 evaluates without a window or video'
   add('--render', type=int, default=1, help=text)
-  text = 'file of the video (default play.mp4 in the folder of the run)'
+  text = (
+    'file of a video, instead of a window (without a display play.mp4 in the '
+    'folder of the run)'
+  )
   add('--video', default=None, help=text)
   add('--trust', action='append', default=[], help=references.HELP)
   args = parser.parse_args(argv)
-  if not os.path.exists(os.path.expanduser(args.policy_file)):
+  if not os.path.exists(files.expand(args.policy_file)):
     raise errors.UsageError(
       f'There is no policy {args.policy_file}; give the folder of a run, or a '
       'policy file written by a training.'
+    )
+  if args.video and not args.render:
+    raise errors.UsageError(
+      f'Flag --video is {args.video}, but --render=0 shows nothing; omit one '
+      'of them.'
     )
   if args.video:
     video.check_ending(args.video)

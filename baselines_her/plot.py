@@ -99,12 +99,15 @@ def _load_run(folder, axis):
   rates: dict[Any, Any] = {
     x['epoch']: x['test/success_rate']
     for x in rows
-    if None not in (x.get('epoch'), x.get('test/success_rate'))
+    if all(
+      isinstance(x.get(key), float) for key in ('epoch', 'test/success_rate')
+    )
   }
   epochs = sorted(rates)
   x = [epoch + 1 for epoch in epochs]
   if axis == 'steps':
-    steps = {x['step']: x['env_steps'] for x in log.read_metrics(folder)}
+    rows = log.read_metrics(folder)
+    steps = {x['step']: x.get('env_steps', np.nan) for x in rows}
     x = [steps.get(epoch, np.nan) for epoch in epochs]
   points = plot.make_points(x, [rates[epoch] for epoch in epochs])
   strategy = 'her' if params['replay_strategy'] == 'future' else 'ddpg'

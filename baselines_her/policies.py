@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.run import checkpoint, errors, files, mpi, references
-from baselines_her import logger
 
 BEST = 'policy_best'
 _VERSION = 1
@@ -33,7 +32,7 @@ class PolicySaver:
     policy: Any,
     folder: str | None,
     interval: int,
-    log: Callable[[str], None] = logger.info,
+    log: Callable[[str], None],
   ):
     self._policy, self._interval, self._log = policy, interval, log
     self._folder = folder if mpi.world().Get_rank() == 0 else None
@@ -93,7 +92,7 @@ def load(path: str | os.PathLike[str], trust: references.Trusted = None) -> Any:
   from baselines_her import tf_util
 
   trusted = references.parse(trust)
-  path = os.path.expanduser(path)
+  path = files.expand(path)
   if os.path.isdir(path):
     path = _find(path)
   try:
@@ -115,7 +114,7 @@ def load(path: str | os.PathLike[str], trust: references.Trusted = None) -> Any:
 
 def find_run(path: str | os.PathLike[str]) -> str:
   """Return the folder of the run that a policy path belongs to."""
-  run = os.path.abspath(os.path.expanduser(path))
+  run = os.path.abspath(files.expand(path))
   if not os.path.isdir(run):
     run = os.path.dirname(run)
   return run.removesuffix('/policies')

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from agents.run import errors
+from baselines_her.her_sampler import Draws, HindsightSampler
 from baselines_her.settings import Settings
 from baselines_her.util import Episode
 
@@ -40,7 +41,13 @@ def create(
 
 
 class ReplayBuffer:
-  """Stores episodes of equal length; when full, overwrites random ones.
+  """Stores entire episodes; when full, overwrites random ones.
+
+  Unlike in the original, episodes may end before the time limit. They are
+  filled with their last state, and have their number of transitions as
+  `length`. Only these are sampled, except by functions other than
+  `HindsightSampler`, to which such an episode looks like one that stays where
+  it ended.
 
   Args:
     buffer_shapes: Dict from key to the shape of one episode, [time, size].
@@ -52,6 +59,7 @@ class ReplayBuffer:
 
   Attributes:
     buffers: Dict from key to float64 array [capacity, time, size].
+    lengths: Transitions of each episode, int64 [capacity].
     size: Capacity in episodes.
     current_size: Number of stored episodes.
     n_transitions_stored: Total number of steps stored so far, T per episode.
@@ -70,6 +78,7 @@ class ReplayBuffer:
     self.buffers = {
       key: np.empty((self.size, *shape)) for key, shape in buffer_shapes.items()
     }
+    self.lengths = np.full(self.size, T - 1)
     self.current_size = 0
     self.n_transitions_stored = 0
 
@@ -89,21 +98,31 @@ class ReplayBuffer:
       `o_2` and `ag_2`, and the rewards `r`.
     """
     assert self.current_size > 0, 'the buffer is empty'
-    held = {k: v[: self.current_size] for k, v in self.buffers.items()}
-    return self.draw(held, batch_size)
+    return self.draw(self._held(), batch_size)
 
   def draw(self, episodes: Mapping[str, np.ndarray], count: int) -> Episode:
-    """Draw transitions from other episodes, like `sample`."""
-    assert self.sample_transitions, 'the buffer has no way to sample'
+    """Draw transitions from other episodes, like `sample`.
+
+    Args:
+      episodes: See `store_episode`.
+      count: Number of transitions.
+    """
+    sampler = self.sample_transitions
+    assert sampler, 'the buffer has no way to sample'
     after = {'o_2': episodes['o'][:, 1:], 'ag_2': episodes['ag'][:, 1:]}
-    return self.sample_transitions({**episodes, **after}, count)
+    rows = {k: v for k, v in episodes.items() if k != 'length'}
+    if 'length' in episodes and isinstance(sampler, HindsightSampler):
+      draws = _draw(episodes['length'], count, sampler.relabel_probability)
+      return sampler.gather({**rows, **after}, draws)
+    return sampler({**rows, **after}, count)
 
   def store_episode(self, episode_batch: Mapping[str, np.ndarray]) -> None:
     """Store a batch of episodes.
 
     Args:
       episode_batch: Dict of arrays [episodes, time, size] with at least the
-        keys of the buffer.
+        keys of the buffer, and the `length` [episodes] if some have ended
+        before the time limit.
     """
     count = len(episode_batch['u'])
     counts = {len(x) for x in episode_batch.values()}
@@ -111,6 +130,8 @@ class ReplayBuffer:
     places = self._get_storage_idx(count)
     for key, values in self.buffers.items():
       values[places] = episode_batch[key]
+    lengths = episode_batch.get('length', self.T - 1)
+    self.lengths[np.atleast_1d(places)] = lengths
     self.n_transitions_stored += count * self.T
 
   def get_current_episode_size(self) -> int:
@@ -131,8 +152,7 @@ class ReplayBuffer:
 
   def state_dict(self) -> dict[str, Any]:
     """Return the filled part and the counters for checkpoints."""
-    held = {k: v[: self.current_size] for k, v in self.buffers.items()}
-    return {**held, 'n_transitions_stored': self.n_transitions_stored}
+    return {**self._held(), 'n_transitions_stored': self.n_transitions_stored}
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Restore the result of `state_dict` of a buffer with the same shapes.
@@ -149,7 +169,16 @@ class ReplayBuffer:
     self.current_size = len(state['u'])
     for key, values in self.buffers.items():
       values[: self.current_size] = state[key]
+    self.lengths[: self.current_size] = state.get('length', self.T - 1)
     self.n_transitions_stored = int(state['n_transitions_stored'])
+
+  def _held(self) -> Episode:
+    """Return the stored episodes, with `length` if some are short."""
+    held = {k: v[: self.current_size] for k, v in self.buffers.items()}
+    lengths = self.lengths[: self.current_size]
+    if (lengths != self.T - 1).any():
+      held['length'] = lengths
+    return held
 
   def _get_storage_idx(self, inc: int) -> np.ndarray:
     """Choose slots for new episodes: free ones first, then random ones.
@@ -167,3 +196,24 @@ class ReplayBuffer:
       places = np.concatenate([places, taken])
     self.current_size += free
     return places[0] if inc == 1 else places
+
+
+def _draw(lengths, count, relabel_probability):
+  """Choose uniformly among the transitions of episodes of several lengths.
+
+  Episodes of one length go through `HindsightSampler.draw`, with the original's
+  order of random numbers.
+
+  Args:
+    lengths: Number of transitions of each episode, int [episodes].
+    count: Number of transitions to choose.
+    relabel_probability: Fraction of transitions that get a new goal.
+  """
+  ends = np.cumsum(lengths)
+  index = np.random.randint(0, ends[-1], count)
+  episode = np.searchsorted(ends, index, 'right')
+  left = ends[episode] - index
+  relabel = np.random.uniform(size=count) < relabel_probability
+  offset = (np.random.uniform(size=count) * left).astype(int)
+  time = lengths[episode] - left
+  return Draws(episode, time, relabel, time + 1 + offset)

@@ -21,6 +21,9 @@ class Report(contextlib.ExitStack):
     n_batches: Number of updates per cycle.
     state: Dict with the current `epoch` and `cycle`, updated by the caller.
     mirrors: See `agents.run.log.MetricsWriter`.
+
+  Attributes:
+    record: `EpochRecord`, the same on all ranks.
   """
 
   def __init__(
@@ -39,6 +42,7 @@ class Report(contextlib.ExitStack):
     self._size = mpi.world().Get_size()
     self._is_root = mpi.world().Get_rank() == 0
     self._began, self._rate, self._first = 0.0, 0.0, 0
+    self.record = log.EpochRecord(logger.get_dir())
     self._metrics: log.MetricsWriter | None = None
     self.callback(progress.set_activity, '')
     if not self._is_root:
@@ -67,6 +71,7 @@ class Report(contextlib.ExitStack):
   def begin_epoch(self) -> None:
     """Show that an epoch starts or continues."""
     self._began, self._first = time.monotonic(), self.updates
+    self.record.begin(self.env_steps)
     progress.set_activity('')
     if self._is_root:
       self._progress.start_phase(
@@ -87,11 +92,30 @@ class Report(contextlib.ExitStack):
     self._rate = (self.updates - self._first) / seconds
     progress.set_activity('evaluating')
 
-  def end_epoch(self, means: Mapping[str, float]) -> None:
-    """Write the row of an epoch, with means over all ranks."""
+  def end_epoch(
+    self, means: Mapping[str, float], more: Mapping[str, float]
+  ) -> None:
+    """Write the row of an epoch, and complete its record.
+
+    Args:
+      means: Values of the row by name, means over all ranks.
+      more: Further values of the record.
+    """
+    epoch = self._state['epoch']
+    self.record.add(
+      {
+        'epoch': epoch + 1,
+        'environment_steps': self.env_steps,
+        'episodes': self._worker.n_episodes * self._size,
+        'updates': self.updates,
+        **more,
+        'success_rate': means['train/success_rate'],
+        'test_success_rate': means['test/success_rate'],
+      }
+    )
+    self.record.complete = True
     if not self._is_root:
       return
-    epoch = self._state['epoch']
     row = {'epoch': epoch, **means}
     logger.logkvs(row)
     logger.dumpkvs()
@@ -100,17 +124,13 @@ class Report(contextlib.ExitStack):
       f'{self._rate:.3g} updates per second including rollouts.'
     )
     if self._metrics:
-      row.update(world_size=self._size, updates_per_second=self._rate)
-      self._metrics.write('epoch', epoch, self.updates, row, self.env_steps)
-
-  def totals(self) -> dict[str, float]:
-    """Return the numbers of steps, episodes and updates, and the time in s."""
-    return {
-      'environment_steps': self.env_steps,
-      'episodes': self._worker.n_episodes * self._size,
-      'updates': self.updates,
-      'seconds': time.monotonic() - self._began,
-    }
+      scalars = {
+        **means,
+        **self.record.summarize(),
+        'world_size': self._size,
+        'updates_per_second': self._rate,
+      }
+      self._metrics.write('epoch', epoch, self.updates, scalars, self.env_steps)
 
   def explain_end(self) -> str:
     """Return a sentence that says that nothing is left, and how to continue."""

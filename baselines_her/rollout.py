@@ -1,18 +1,21 @@
 """Episodes of several environments with a single policy."""
 
+import contextlib
 from collections import defaultdict, deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
 from agents.envs import check
 from agents.run import errors
-from baselines_her import policies, util
+from baselines_her import policies, util, vec_env
 
 # How often an episode with NaN is played again before the training ends.
 _MOST_REPETITIONS = 10
 _HISTORIES = 'success_history', 'Q_history', 'return_history'
+
+Profiler = Callable[[str], contextlib.AbstractContextManager[Any]]
 
 
 class RolloutWorker:
@@ -31,6 +34,8 @@ class RolloutWorker:
     noise_eps: See `DDPG.get_actions`.
     random_eps: See `DDPG.get_actions`.
     history_len: Number of rollouts in the statistics.
+    profiler: Function from `graph` or `envstep` to a context around choosing
+      actions or stepping environments.
     **kwargs: Ignored, such as `render` and `monitor` of the original.
 
   Attributes:
@@ -55,6 +60,7 @@ class RolloutWorker:
     noise_eps: float = 0,
     random_eps: float = 0,
     history_len: int = 100,
+    profiler: Profiler = contextlib.nullcontext,
     **kwargs: Any,
   ):
     self.venv, self.policy, self.dims = venv, policy, dims
@@ -71,11 +77,13 @@ class RolloutWorker:
     self.Q_history: deque[Any] = deque(maxlen=history_len)
     self.return_history: deque[Any] = deque(maxlen=history_len)
     self.n_episodes = 0
+    self._profiler = profiler
     self.reset_all_rollouts()
 
   def reset_all_rollouts(self) -> None:
     """Start new episodes in all environments."""
-    obs = self.venv.reset()
+    with self._profiler('envstep'):
+      obs = self.venv.reset()
     self.o = np.array(obs['observation'], np.float32)
     self.ag = np.array(obs['achieved_goal'], np.float32)
     self.g = obs['desired_goal']
@@ -87,19 +95,24 @@ class RolloutWorker:
     As in the original, the last of the T steps is taken but not stored, because
     it resets the environments, and success is that of the step before.
 
+    Episodes that end before step T are stored with their last step, and filled
+    with their last state and actions of zero; success is that of their last
+    step.
+
     Returns:
       Dict of arrays [environments, time, size]: `o` and `ag` with T time steps,
-      `u`, `g` and `info_*` with T - 1.
+      `u`, `g` and `info_*` with T - 1. If an episode has ended before step T,
+      also `length` [environments], the numbers of transitions.
 
     Raises:
       EnvError: If the environments return NaN repeatedly, change their
-        interface, or end episodes at other lengths.
+        interface, or do not end episodes in step T.
     """
     for _ in range(_MOST_REPETITIONS):
       self.reset_all_rollouts()
       try:
         with self.policy.fixed_weights(self.use_target_net):
-          episode, successes, Qs = self._play()
+          episode, successes, Qs, lengths = self._play()
         break
       except FloatingPointError as error:
         problem = error.args[0]
@@ -114,9 +127,12 @@ class RolloutWorker:
     self.success_history.append(np.mean(successes))
     self.return_history.append(np.mean(self.returns))
     if self.compute_Q:
-      self.Q_history.append(np.mean(Qs))
+      self.Q_history.append(np.mean(np.concatenate(Qs)))
     self.n_episodes += self.rollout_batch_size
-    return util.convert_episode_to_batch_major(episode)
+    result = util.convert_episode_to_batch_major(episode)
+    if (lengths < self.T - 1).any():
+      result['length'] = lengths
+    return result
 
   def clear_history(self) -> None:
     """Clear the statistics."""
@@ -156,12 +172,13 @@ class RolloutWorker:
     for name, history in self._histories.items():
       history.extend(state[name])
 
-  def _play(self) -> tuple[dict[str, list], list[float], list]:
+  def _play(self) -> tuple[dict[str, list], list[float], list, np.ndarray]:
     """Step until the episodes end.
 
     Returns:
       Tuple of lists over time by key, of the successes at the last step that
-      is stored, and of the values of all actions.
+      is stored, of the values of all actions, and of the numbers of
+      transitions.
 
     Raises:
       FloatingPointError: If an observation is NaN; says which.
@@ -169,16 +186,32 @@ class RolloutWorker:
     episode: dict[str, list] = defaultdict(list)
     successes: list[float] = []
     Qs: list[Any] = []
+    count = len(self.o)
+    lengths = np.full(count, self.T - 1)
+    ended = np.zeros(count, bool)
+    last: list[dict[str, Any]] = [{}] * count
     now = dict(zip(check.GOAL_KEYS, (self.o, self.ag, self.g)))
     self._check_observation(now, 'in reset')
     for step in range(1, self.T + 1):
-      u, Q = self._act()
-      Qs.append(Q)
-      obs, rewards, dones, infos = self.venv.step(u)
-      self.returns += rewards
-      if dones.any() or step == self.T:
-        self._check_end(dones, step)
+      with self._profiler('graph'):
+        u, Q = self._act()
+      if Q is not None:
+        Qs.append(Q[~ended])
+      u[ended] = 0
+      with self._profiler('envstep'):
+        obs, rewards, dones, infos = self.venv.step(u)
+      self.returns += rewards * ~ended
+      if step == self.T:
+        self._check_end(dones | ended)
         break
+      # Environments that have ended are stepped on, but not looked at.
+      for index in np.flatnonzero(dones & ~ended):
+        ended[index], lengths[index] = True, step
+        last[index] = infos[index]
+      infos = [y if x else z for x, y, z in zip(ended, last, infos)]
+      for index in np.flatnonzero(ended):
+        for key, values in obs.items():
+          values[index] = last[index][vec_env.LAST][key]
       self._check_observation(obs, f'in step {step}')
       successes = [check.find_success(x) or 0.0 for x in infos]
       for key in self.info_keys:
@@ -188,9 +221,19 @@ class RolloutWorker:
         episode[key].append(value.copy())
       self.o[...] = obs['observation']
       self.ag[...] = obs['achieved_goal']
+      if ended.all():
+        self._fill(episode, self.T - 1 - step)
+        break
     episode['o'].append(self.o.copy())
     episode['ag'].append(self.ag.copy())
-    return episode, successes, Qs
+    return episode, successes, Qs, lengths
+
+  def _fill(self, episode: dict[str, list], count: int) -> None:
+    """Append the same number of entries to all lists over time."""
+    now = {'o': self.o, 'ag': self.ag}
+    for key, values in episode.items():
+      value = np.zeros_like(values[-1]) if key == 'u' else values[-1]
+      values.extend([now.get(key, value).copy() for _ in range(count)])
 
   def _act(self) -> tuple[np.ndarray, np.ndarray | None]:
     """Return actions [environments, size] and, if wanted, their values."""
@@ -206,16 +249,14 @@ class RolloutWorker:
     u, Q = result if self.compute_Q else (result, None)
     return u.reshape(len(self.o), -1), Q
 
-  def _check_end(self, dones: np.ndarray, step: int) -> None:
-    """Check that all episodes end in step T, as the replay requires."""
-    if step == self.T and dones.all():
-      return
-    what = 'ends' if dones.any() else 'does not end'
-    raise errors.EnvError(
-      f'Environment {self._name} {what} an episode in step {step}, but HER '
-      f'needs episodes of T = {self.T} steps; end them only by a time limit '
-      '(max_episode_steps), and set --T if that is another number.'
-    )
+  def _check_end(self, dones: np.ndarray) -> None:
+    """Check that all episodes have ended in step T, as the replay requires."""
+    if not dones.all():
+      raise errors.EnvError(
+        f'Environment {self._name} does not end an episode in step {self.T}, '
+        f'but HER needs episodes of at most T = {self.T} steps; set --T to its '
+        'time limit (max_episode_steps).'
+      )
 
   def _read_info(self, infos, key, step):
     rows = [np.ravel(x.get(key, ())) for x in infos]
@@ -243,7 +284,11 @@ class RolloutWorker:
 
 
 def make_worker(
-  policy: Any, venv: Any, logger: Any, exploit: bool = False
+  policy: Any,
+  venv: Any,
+  logger: Any,
+  exploit: bool = False,
+  profiler: Profiler = contextlib.nullcontext,
 ) -> RolloutWorker:
   """Create the worker of a `DDPG` agent, for exploration or evaluation."""
   settings = policy.settings
@@ -259,6 +304,7 @@ def make_worker(
     compute_Q=exploit,
     noise_eps=settings.noise_eps,
     random_eps=settings.random_eps,
+    profiler=profiler,
   )
 
 

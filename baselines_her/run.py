@@ -2,7 +2,7 @@
 
 Example:
 
-  her-train --env=FetchReach-v1 --num_timesteps=5000 --log_path=logs/reach
+  her-train --env=FetchReach-v4 --num_timesteps=5000 --log_path=logs/reach
 
 Repeat the command to continue an interrupted run. Prefix it with mpirun -n N
 to train one agent with N processes (ranks).
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import annotated_types
 
-from agents.envs import adapters, probe, video, window
+from agents.envs import adapters, video, window
 from agents.run import (
   entry,
   errors,
@@ -59,6 +59,11 @@ FLAGS = tf.app.flags.FLAGS
 
 # Flags of Baselines that do nothing, but for a network of the user's own.
 _IGNORED = ('env_type', 'network', 'gamestate')
+# Flags that have no effect without another one.
+_NEEDED = {
+  'play_episodes': 'play',
+  'save_video_length': 'save_video_interval',
+}
 _IGNORED_MEANING = 'ignored; accepted for compatibility with Baselines'
 _Steps = Annotated[schema.Finite, annotated_types.Ge(0)]
 # What flags may be.
@@ -188,6 +193,7 @@ class Plan:
     self.folder = logger.choose_dir(args.log_path)
     self._policies = args.policy_dir or os.path.join(self.folder, 'policies')
     self._usual: dict[str, Any] = {}
+    self._unseen: list[str] = []
     self._run = checkpoints.Run(self.folder)
     comm = mpi.world()
     self._use(mpi.on_first_rank(comm, self._settle))
@@ -251,7 +257,8 @@ class Plan:
       env, seed = self._env, params['seed']
       own = types.SimpleNamespace(**args.flag_values_dict())
       own.env, own.seed = env, seed
-      env = build_env(own, values.T)
+      with messages.muted(adapters.__name__):
+        env = build_env(own, values.T)
       if args.save_video_interval:
         interval, videos = args.save_video_interval, f'{folder}/videos'
         logger.info(f'Writing videos to {videos}.')
@@ -285,7 +292,10 @@ class Plan:
   def notes(self) -> list[str]:
     """Sentences for the user about the settings and the environment."""
     notes = [*self._run.damaged, *self._changes]
-    return [*notes, *self._task.notes(self._settings)]
+    for flag, other in _NEEDED.items():
+      if self.args[flag].present and not getattr(self.args, other):
+        notes.append(f'Flag --{flag} has no effect without --{other}.')
+    return [*notes, *self._task.notes(self._settings), *self._unseen]
 
   def _use(self, settled):
     self._params, self._settings, self._changes = settled
@@ -337,10 +347,11 @@ class Plan:
         'Flags --total_env_steps and --num_timesteps exclude each other.'
       )
     if args.play:
-      # Refuses one that cannot be shown now, not after the training.
-      mode = 'human' if window.has_display() else 'rgb_array'
-      name = adapters.portable(self._env)
-      probe.inspect(functools.partial(envs.make, name, mode), lambda env: {})
+      from baselines_her import play
+
+      # Now, not only after the training.
+      if problem := play.find_problem(self._env, window.has_display()):
+        self._unseen = [f'--play will show no pictures: {problem}']
     if values.demo_file:
       # Reads all of them, and compares the first.
       limit = values.T or self._task.time_limit
@@ -352,22 +363,22 @@ class Plan:
       )
     folders = [self.folder, self._policies]
     if args.save_path:
-      path = os.path.abspath(os.path.expanduser(args.save_path))
+      path = os.path.abspath(files.expand(args.save_path))
       if os.path.isdir(path):
         raise errors.UsageError(f'Flag --save_path is a folder: {path}.')
       folders.append(os.path.dirname(path))
     for folder in folders:
-      files.check_creatable(os.path.expanduser(folder))
+      files.check_creatable(files.expand(folder))
 
   def _describe(self) -> None:
     args, name = self.args, self._params['env_name']
-    logger.info(f'Training {args.alg} on robotics:{name}.')
+    used = envs.resolve(name) if isinstance(self._env, str) else name
+    shown = used if used == name else f'{used}, successor of {name},'
+    logger.info(f'Training {args.alg} on {shown} in {self.folder}.')
     for flag in _IGNORED:
       value = getattr(args, flag)
       if value is not None and not settings.own_network(value):
         logger.warn(f'Flag --{flag} has no effect.')
-    if isinstance(self._env, str) and (used := envs.resolve(name)) != name:
-      logger.warn(f'{name} is no longer supported; using {used}.')
 
 
 def main(argv: list[str]) -> Any:
@@ -481,7 +492,7 @@ def build_env(args: Any, time_limit: int | None = None) -> vec_env.VecEnv:
     'robotics',
     args.num_env or 1,
     args.seed,
-    args.reward_scale,
+    reward_scale=args.reward_scale,
     render='rgb_array' if args.save_video_interval else None,
     time_limit=time_limit,
   )
@@ -497,7 +508,7 @@ def _train(plan: Plan) -> Any:
     if mpi.world().Get_rank():
       return
     if args.save_path:
-      model.save(os.path.expanduser(args.save_path))
+      model.save(files.expand(args.save_path))
     if args.play:
       from baselines_her import play
 

@@ -6,14 +6,14 @@ attributes.
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pydantic
 from annotated_types import Ge, Gt
 
-from agents.run import errors, folder, references, schema
+from agents.run import errors, files, folder, references, schema
 from agents.run.schema import (
   Amount,
   Count,
@@ -32,7 +32,13 @@ def _to_limits(value: Any) -> Any:
   return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-# Numbers are also accepted as switches, as in the original.
+def _to_switch(value: Any) -> Any:
+  if isinstance(value, (float, np.floating)):
+    raise ValueError('this is a limit')
+  return value
+
+
+# 0 and 1 are also accepted as switches, as in the original.
 Flag = Annotated[bool, described('True or False')]
 Switch = Annotated[bool, pydantic.AfterValidator(int), described('0 or 1')]
 Rate = Annotated[Number, Gt(0)]
@@ -42,7 +48,7 @@ Limits = Annotated[
   described('a number or a list of numbers'),
 ]
 Limit = Annotated[
-  bool | float | None,
+  Annotated[bool, pydantic.BeforeValidator(_to_switch)] | float | None,
   pydantic.Field(union_mode='left_to_right'),
   described('True, False or a number'),
 ]
@@ -54,6 +60,19 @@ ENV = 'FetchReach-v1'
 VERSION = 1
 NETWORK = 'baselines_her.actor_critic:ActorCritic'
 _fixed = functools.partial(setting, fixed='fixed for a run')
+# Settings without effect: why, whether it is so, and their names.
+_UNUSED: tuple[tuple[str, Callable[['Settings'], bool], list[str]], ...] = (
+  (
+    'without demo_file',
+    lambda x: not x.demo_file,
+    'q_filter num_demo demo_batch_size prm_loss_weight aux_loss_weight'.split(),
+  ),
+  (
+    'with replay_strategy=none',
+    lambda x: x.replay_strategy == 'none',
+    ['replay_k'],
+  ),
+)
 # Settings that follow from others, which `--help` leaves out.
 _DERIVED = ('rollout_batch_size', 'network_args')
 
@@ -63,7 +82,9 @@ class Agent(schema.Settings):
 
   called: ClassVar[str] = 'Setting --{}'
 
-  max_u: Limits = _fixed(1.0, 'limit of actions')
+  max_u: Limits = _fixed(
+    1.0, 'limit of actions; default that of the action space, if finite'
+  )
   layers: Count = _fixed(3, 'number of hidden layers')
   hidden: Positive = _fixed(256, 'units per hidden layer')
   network_class: schema.one_of([NETWORK]) = _fixed(  # type: ignore[valid-type]
@@ -177,14 +198,8 @@ class Settings(Params):
       num_envs: Number of environments of this rank.
 
     Raises:
-      UsageError: If episodes have less than two steps, or the replay is too
-        small for an episode of each environment.
+      UsageError: If the replay is too small for an episode of each environment.
     """
-    if time_limit < 2:
-      raise errors.UsageError(
-        f'The time limit of the environment is {time_limit}; HER needs '
-        'episodes of at least 2 steps.'
-      )
     least = num_envs * (self.T or time_limit)
     if self.buffer_size < least:
       raise errors.UsageError(
@@ -199,6 +214,16 @@ class Settings(Params):
         'bc_loss': 1 if self.demo_file else self.bc_loss,
       }
     )
+
+  def explain_unused(self) -> list[str]:
+    """Return sentences about settings that others leave without effect."""
+    found = []
+    for why, is_so, names in _UNUSED:
+      changed = [x for x in names if getattr(self, x) != self.default(x)]
+      if changed and is_so(self):
+        what = f'{", ".join(changed)} {"have" if changed[1:] else "has"}'
+        found.append(f'{what} no effect {why}.')
+    return found
 
   def to_plain(self) -> dict[str, Any]:
     """Return all values as plain data, with the names of objects."""
@@ -291,7 +316,7 @@ def settle(
   params = {**own, **values.to_plain()}
   for name in ('demo_file', 'load_path'):
     if params[name]:
-      params[name] = os.path.abspath(os.path.expanduser(params[name]))
+      params[name] = os.path.abspath(files.expand(params[name]))
   if not (run and run.folder and old):
     return params, values, []
   if seed is None:

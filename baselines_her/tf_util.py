@@ -249,7 +249,7 @@ def load_variables(
   sess = sess or get_session()
   variables = variables or _global_variables(sess)
   try:
-    values = joblib.load(os.path.expanduser(path))
+    values = joblib.load(files.expand(path))
     if isinstance(values, list):
       values = dict(zip([v.name for v in variables], values))
     shapes = {name: np.shape(value) for name, value in values.items()}

@@ -12,10 +12,10 @@ import os
 
 import numpy as np
 
-from agents.envs import check, spaces
+from agents.envs import check, spaces, wrappers
 from agents.evaluation import TrainedAgent
-from agents.run import references
-from baselines_her import envs, policies
+from agents.run import errors, references
+from baselines_her import config, envs, policies
 
 
 class HER(TrainedAgent):
@@ -61,11 +61,43 @@ class HER(TrainedAgent):
     self._fit = spaces.fitting(self.action_space)
 
   def _make_env(self, render_mode=None):
-    return envs.make(self.policy.info['env_name'], render_mode, self.policy.T)
+    name = self.policy.info['env_name']
+    return wrappers.Guard(envs.make(name, render_mode, self.policy.T), name)
 
   def save(self, folder: str) -> None:
     os.makedirs(folder, exist_ok=True)
     policies.save_plain(self.policy, os.path.join(folder, 'policy'))
+
+  def _define_policy(self):
+    from agents.tools import exporting
+    from agents.tools.tf1 import tf
+
+    policy, space = self.policy, self.action_space
+    settings, net = policy.settings, policy.main
+    relative = settings.relative_goals
+    if relative and policy._subtract_goals is not config.simple_goal_subtract:
+      raise errors.UsageError(
+        'Goals of this policy are subtracted by a function of its training, '
+        'which is no part of its graph, so it cannot be exported.'
+      )
+    place = exporting.freeze(policy.sess, [net.pi_tf])
+
+    def define(narrow):
+      sizes = zip(check.GOAL_KEYS, (policy.dimo, policy.dimg, policy.dimg))
+      inputs = {k: tf.placeholder(tf.float32, [None, x], k) for k, x in sizes}
+      o, ag, g = (inputs[key] for key in check.GOAL_KEYS)
+      limit, most = settings.clip_obs, policy.max_u
+      o, g = (
+        tf.clip_by_value(x, -limit, limit)
+        for x in (o, g - ag if relative else g)
+      )
+      (action,) = place({net.o_tf: o, net.g_tf: g})
+      ones = np.ones(policy.dimu, np.float32)
+      action = exporting.clip(action, -most * ones, most * ones)
+      outputs = {'action': exporting.fit(action, space, narrow)}
+      return exporting.Signature(inputs, outputs)
+
+    return define
 
   def _act(self, observation, states, deterministic):
     parts = [observation[key] for key in check.GOAL_KEYS]

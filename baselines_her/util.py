@@ -104,6 +104,8 @@ def convert_episode_to_batch_major(
 
 def transitions_in_episode_batch(episode_batch: Mapping[str, Any]) -> int:
   """Return the number of transitions in a batch of episodes."""
+  if 'length' in episode_batch:
+    return int(np.sum(episode_batch['length']))
   return int(np.prod(episode_batch['u'].shape[:2]))
 
 

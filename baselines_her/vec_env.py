@@ -1,23 +1,26 @@
 """Several environments as one, in this process or in others.
 
 Does not import TensorFlow. Environments that end an episode are reset in the
-same step, which returns the first observation of the next episode.
+same step, which returns the first observation of the next episode; the last one
+is in the info as `terminal_observation`.
 """
 
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, episode_log, guard, spaces, vector
+from agents.envs import adapters, guard, spaces, vector
 from agents.envs.wrappers import Guard, Wrapper
 from agents.run import errors, mpi
-from baselines_her import envs, logger
+from baselines_her import envs
 
 Makers = Iterable[Callable[[], Any]]
+# Key of the info with the last observation of an episode.
+LAST = 'terminal_observation'
 _MPI_PREFIXES = ('OMPI_', 'PMIX_', 'PMI_', 'PRTE_')
 
 
@@ -134,7 +137,11 @@ class _Group(vector.Group):
     observations, infos = [], []
     for index, (env, action) in enumerate(zip(self.envs, actions)):
       obs, rewards[index], dones[index], info = env.step(action)
-      observations.append(env.reset() if dones[index] else obs)
+      if dones[index]:
+        last = self.stack([obs])
+        info = {**info, LAST: {key: last[key][0] for key in last}}
+        obs = env.reset()
+      observations.append(obs)
       infos.append(info)
     return self.stack(observations), rewards, dones, infos
 
@@ -155,8 +162,15 @@ def make_vec_env(
   env_type: str,
   num_env: int,
   seed: int | None,
+  wrapper_kwargs: Mapping[str, Any] | None = None,
+  env_kwargs: Mapping[str, Any] | None = None,
+  start_index: int = 0,
   reward_scale: float = 1.0,
   flatten_dict_observations: bool = False,
+  gamestate: Any = None,
+  initializer: Callable[..., Any] | None = None,
+  force_dummy: bool = False,
+  *,
   render: str | None = None,
   folder: str | None = None,
   time_limit: int | None = None,
@@ -164,49 +178,123 @@ def make_vec_env(
   """Create a vector of monitored environments, in processes if several.
 
   Args:
-    env_id: Id of the environment.
-    env_type: Ignored; there is only `robotics`.
+    env_id: See `make_env`.
+    env_type: See `make_env`.
     num_env: Number of environments.
     seed: Seed; environment i of rank r uses `seed + 10000 r + i`. None for
       random seeds.
+    wrapper_kwargs: Unused.
+    env_kwargs: See `make_env`.
+    start_index: Number of the first environment.
     reward_scale: Factor of the rewards.
-    flatten_dict_observations: Must be False, because goals need dictionaries.
+    flatten_dict_observations: See `make_env`.
+    gamestate: Unused.
+    initializer: See `make_env`; only called in other processes.
+    force_dummy: Whether all step in this process.
     render: Mode of `render`, `rgb_array` for images or `human` for windows,
       which need a process even for one environment.
     folder: Folder for the returns of episodes; that of the logger by default.
       Without a folder, they are not written.
     time_limit: Number of steps of an episode; by default that of the id.
+
+  Raises:
+    UsageError: See `make_env`.
   """
-  assert not flatten_dict_observations, 'goals need dictionaries'
+  _check_kind(env_type, flatten_dict_observations)
   env_id = adapters.portable(env_id)
   rank = mpi.world().Get_rank()
-  folder = folder or logger.get_dir()
-  makers = []
-  for index in range(num_env):
-    own_seed = None if seed is None else seed + 10000 * rank + index
-    path = folder and os.path.join(folder, f'{rank}.{index}')
-    task = env_id, own_seed, reward_scale, path, render, time_limit
-    makers.append(functools.partial(make_env, *task))
-  if num_env > 1:
-    return SubprocVecEnv(makers)
+  if folder is None:
+    from baselines_her import logger
+
+    folder = logger.get_dir()
+  here = force_dummy or (num_env == 1 and not render)
+  makers = [
+    functools.partial(
+      make_env,
+      env_id,
+      env_type,
+      rank,
+      start_index + index,
+      None if seed is None else seed + 10000 * rank,
+      reward_scale,
+      env_kwargs=env_kwargs,
+      logger_dir=folder,
+      initializer=None if here else initializer,
+      render_mode=render,
+      time_limit=time_limit,
+    )
+    for index in range(num_env)
+  ]
+  if here:
+    return DummyVecEnv(makers)
   # Numbers do not depend on whether a video is recorded.
-  return SubprocVecEnv(makers, native=False) if render else DummyVecEnv(makers)
+  return SubprocVecEnv(makers, native=num_env > 1)
 
 
 def make_env(
   env_id: str,
-  seed: int | None,
-  reward_scale: float,
-  monitor_file: str | None,
-  render_mode: str | None,
+  env_type: str,
+  mpi_rank: int = 0,
+  subrank: int = 0,
+  seed: int | None = None,
+  reward_scale: float = 1.0,
+  gamestate: Any = None,
+  flatten_dict_observations: bool = False,
+  wrapper_kwargs: Mapping[str, Any] | None = None,
+  env_kwargs: Mapping[str, Any] | None = None,
+  logger_dir: str | None = None,
+  initializer: Callable[..., Any] | None = None,
+  *,
+  render_mode: str | None = None,
   time_limit: int | None = None,
 ) -> 'ClipAndScale':
-  """Create one environment of `make_vec_env`."""
-  env = envs.make(env_id, render_mode, time_limit)
+  """Create one environment of `make_vec_env`, usually in another process.
+
+  Args:
+    env_id: Value that `envs.make` accepts, such as an id.
+    env_type: Ignored, but for types without goals.
+    mpi_rank: Rank of the process, in the name of the file of returns.
+    subrank: Number of the environment, in the name of this file and added to
+      the seed.
+    seed: Seed, None to leave the environment unseeded.
+    reward_scale: Factor of the rewards.
+    gamestate: Unused, of other types of environments in the original.
+    flatten_dict_observations: Must be False, as goals need dictionaries.
+    wrapper_kwargs: Unused, as `gamestate`.
+    env_kwargs: Arguments of the environment.
+    logger_dir: Folder for the returns of episodes; None to write none.
+    initializer: Function to call first, with `mpi_rank` and `subrank`.
+    render_mode: Mode of `render`, None for no images.
+    time_limit: Number of steps of an episode; by default that of the id.
+
+  Raises:
+    UsageError: If HER cannot use such environments; also see `envs.make`.
+  """
+  from agents.envs import episode_log
+
+  _check_kind(env_type, flatten_dict_observations)
+  if initializer is not None:
+    initializer(mpi_rank=mpi_rank, subrank=subrank)
+  env = envs.make(env_id, render_mode, time_limit, env_kwargs)
   if seed is not None:
-    env.seed(seed)
+    env.seed(seed + subrank)
   guarded = Guard(env, env.spec.id)
-  return ClipAndScale(episode_log.Monitor(guarded, monitor_file), reward_scale)
+  path = logger_dir and os.path.join(logger_dir, f'{mpi_rank}.{subrank}')
+  return ClipAndScale(episode_log.Monitor(guarded, path), reward_scale)
+
+
+def _check_kind(env_type, flatten):
+  """Refuse what Baselines has for other algorithms than HER."""
+  if env_type in ('atari', 'retro'):
+    raise errors.UsageError(
+      f'env_type is {env_type!r}, but only goal environments are supported; '
+      'see docs/coming-from.md.'
+    )
+  if flatten:
+    raise errors.UsageError(
+      'flatten_dict_observations is True, but HER needs the dictionaries; '
+      'pass False.'
+    )
 
 
 class ClipAndScale(Wrapper):

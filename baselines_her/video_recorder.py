@@ -6,6 +6,7 @@ from typing import Any
 
 from agents.envs import recorder
 from agents.envs.wrappers import Wrapper
+from agents.run import files
 
 
 class VecVideoRecorder(Wrapper):
@@ -35,7 +36,7 @@ class VecVideoRecorder(Wrapper):
   ):
     super().__init__(venv)
     self.venv = venv
-    self._directory = os.path.abspath(os.path.expanduser(directory))
+    self._directory = os.path.abspath(files.expand(directory))
     self._trigger, self._length = record_video_trigger, video_length
     self._filename = filename
     self._step = 0

@@ -29,6 +29,10 @@ MORE = ('README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'results/README.md')
 PICTURES = ('.csv', '.gif', '.mp4', '.png')
 # Code, which stays, or the target of a link.
 LINK = re.compile(r'(```.*?```|`[^`\n]*`)|(?<=\]\()([^)\s]+)(?=\))', re.DOTALL)
+# Code, which stays, or a comment for a program.
+COMMENT = re.compile(
+  r'(```.*?```|`[^`\n]*`)|<!-- (?!settings ).*?-->', re.DOTALL
+)
 SETTINGS = re.compile(r'<!-- settings (\S+?):(\S+)(.*?)-->', re.DOTALL)
 MATHS = re.compile(
   r'<(span|div) class="arithmatex">\\[([](.*?)\\[])]</\1>', re.DOTALL
@@ -56,6 +60,9 @@ def on_page_markdown(markdown, page, config, files):
   origin = page.meta.get('origin') or _origin(uri)
   if origin.endswith('.py'):
     return markdown
+
+  # At the start of a line, a comment would end the paragraph.
+  markdown = COMMENT.sub(lambda x: x[1] or '', markdown)
 
   def translate(match):
     target = match[2] and _resolve(origin, match[2])

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from agents.run import references
+from agents.run import files, references, schema
 from agents.run.training import Training
 from planet.scripts import parameters, tasks
 from planet.scripts import train as program
@@ -47,7 +47,8 @@ def train(
       a temporary folder by default.
     total_env_steps: Environment steps to train for, including initial episodes
       and repeated actions; `max_steps` applies by default.
-    config: Name of a preset, see `planet.scripts.presets`.
+    config: Name of a preset, see `planet.scripts.presets`; or of a function,
+      `module:function`, see docs/parts.md.
     params: Parameters, such as `batch_shape`. `model`, `network`, `planner` and
       `collect_objective` accept your own objects, see docs/parts.md.
     seed: Seed of all random numbers.
@@ -67,10 +68,16 @@ def train(
     given['total_env_steps'] = total_env_steps
   logdir = os.fspath(logdir or tempfile.mkdtemp(prefix='planet-'))
   # The program may change its working directory meanwhile.
-  logdir = os.path.abspath(os.path.expanduser(logdir))
-  args = program.parse_args([f'--logdir={logdir}', f'--config={config}'])
-  args.params, args.objects, args.seed, args.trust = given, objects, seed, trust
-  program.check(args)
-  # Configurations store no integers of NumPy.
-  args.seed = None if seed is None else int(seed)
-  return Training(lambda: program.work(args), verbose)
+  logdir = os.path.abspath(files.expand(logdir))
+  schema.convert(schema.Seed | None, seed, "Argument 'seed'")
+  args = program.Arguments(
+    logdir=logdir,
+    config=config,
+    params=given,
+    objects=objects,
+    # Configurations store no integers of NumPy.
+    seed=None if seed is None else int(seed),
+    trust=trust,
+  )
+  args = program.check(args)
+  return Training(lambda: program.train_experiment(args), verbose)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.run import errors, references
+from planet.scripts.resume import Restored as Restored
 from planet.scripts.resume import restore as restore
 from planet.training import playing
 
@@ -44,6 +45,8 @@ def load(
       parameter does not belong to the planner.
   """
   restored = restore(logdir, checkpoint, params, seed, trust)
-  names = {x.task.name: key for key, x in restored[1].test_collects.items()}
+  config = restored.config
+  names = {x.task.name: key for key, x in config.test_collects.items()}
   task = task or next(iter(names))
-  return playing.PlaNet(*restored, errors.find('Task of the run', task, names))
+  name = errors.find('Task of the run', task, names)
+  return playing.PlaNet(restored.path, config, restored.shapes, name)

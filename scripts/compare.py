@@ -6,8 +6,9 @@ Example:
   python -m scripts.compare ~/planet
 
 Both get the same inputs, weights and noise, each in its own process. Prints a
-table and exits with code 1 if a difference exceeds rounding errors. With
---record, records the numbers in tests/data with the original instead.
+table and exits with code 1 if a difference exceeds rounding errors, and with 3
+if a side could not run, as with other commits of the originals. With --record,
+records the numbers in tests/data with the original instead.
 """
 
 import argparse
@@ -21,10 +22,16 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from agents.run import entry, errors
-from scripts.comparison.cases import Case
+from tests.originals.cases import Case
 
 _SYSTEMS = 'ppo', 'planet', 'batch_ppo', 'her', 'digideep'
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+class CouldNotRun(errors.Failure):
+  """A side did not run to its end, so that nothing was compared."""
+
+  code = 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -45,13 +52,17 @@ def main(argv: Sequence[str] | None = None) -> int:
           'The numbers of PPO come from the copy in PyBullet; give the folder '
           'that contains pybullet_envs.'
         )
-      _run('tests.recording', 'record', name, args.path, out)
+      _run('tests.originals.recording', 'record', name, args.path, out)
       with open(os.path.join(out, 'PROVENANCE.md')) as file_:
         print(file_.read())
       return 0
     for side in ('original', 'ours'):
       print(f'Run {name}: {side}.', flush=True)
-      _run(system.__name__, 'run', side, args.path, out)
+      try:
+        _run(system.__name__, 'run', side, args.path, out)
+      except CouldNotRun as error:
+        advice = describe_commit(args.path, system)
+        raise CouldNotRun(f'{error} {advice}', error.details) from None
     cases = list(system.compare(out))
   print(_describe(cases))
   return 0 if all(x.same for x in cases) else 1
@@ -86,13 +97,35 @@ def find_system(path: str, *names: str) -> ModuleType:
     UsageError: If there is no such original.
   """
   for name in names:
-    system = importlib.import_module(f'scripts.comparison.{name}')
+    system = importlib.import_module(f'tests.originals.{name}')
     if os.path.exists(os.path.join(path, system.ORIGINAL)):
       return system
   raise errors.UsageError(
     f'{path} contains no original. Give a clone of google-research/planet, '
     'openai/baselines, sharif1093/digideep or google-research/batch-ppo, or '
     'the folder that contains pybullet_envs.'
+  )
+
+
+def describe_commit(path: str, system: ModuleType) -> str:
+  """Return a sentence about the commit to check out; may be empty.
+
+  Args:
+    path: Clone of the original.
+    system: Module that compares it.
+  """
+  commit = getattr(system, 'COMMIT', None)
+  if not commit:
+    return ''
+  command = ['git', '-C', path, 'rev-parse', 'HEAD']
+  found = subprocess.run(command, capture_output=True, text=True).stdout.strip()
+  if found.startswith(commit):
+    return ''
+  has = f'at {found[:7]}' if found else 'no clone'
+  return (
+    f'This project is compared with commit {commit}, and {path} is {has}: '
+    f'git -C {path} checkout {commit} (after git fetch --unshallow, if the '
+    'clone is shallow).'
   )
 
 
@@ -112,7 +145,7 @@ def _run(module, function, what, path, out):
     )
   if done.returncode:
     with open(log) as file_:
-      raise errors.Failure(f'The {what} failed.', file_.read()[-3000:])
+      raise CouldNotRun(f'The {what} failed.', file_.read()[-3000:])
 
 
 def _describe(cases: Sequence[Case]) -> str:

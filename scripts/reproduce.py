@@ -6,6 +6,10 @@ Examples:
   python -m scripts.reproduce her_reach --seed 0
   python -m scripts.reproduce her_reach --check
 
+From another folder than the root of the checkout, start the file itself:
+
+  python CHECKOUT/scripts/reproduce.py her_reach --check
+
 Trains, evaluates, and writes learning curve, figure and summary to --out.
 Repeat the command to resume an interrupted run. --collect copies the results to
 results/ and updates its tables and figures. --original PATH trains the original
@@ -82,6 +86,10 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   if (args.check or args.original) and not args.name:
     raise errors.UsageError(
       'Flags --check and --original need the name of a result; see --list.'
+    )
+  if args.seed is not None and (args.check or not args.name):
+    raise errors.UsageError(
+      f'Flag --seed is {args.seed}, but only trainings have one; omit it.'
     )
   if args.check and args.original or args.episodes and not args.check:
     raise errors.UsageError(

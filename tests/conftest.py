@@ -2,9 +2,24 @@
 
 import collections
 import importlib.util
+import signal
 import sys
 
 import pytest
+
+from tests import golden
+
+
+@pytest.fixture(autouse=True, scope='session')
+def usual_signals():
+  """Let programs of tests receive what jobs in the background ignore."""
+  usual = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGHUP: signal.SIG_DFL,
+  }
+  for number, handler in usual.items():
+    if signal.getsignal(number) == signal.SIG_IGN:
+      signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True)
@@ -17,6 +32,31 @@ def fresh_graph():
   yield
   if module:
     module.tf.reset_default_graph()
+
+
+@pytest.fixture(autouse=True)
+def quick_start(request, monkeypatch):
+  """Do not optimize graphs, a third of the time of small trainings.
+
+  Programs that tests start optimize theirs, as do comparisons with recorded
+  numbers.
+  """
+  module = sys.modules.get('agents.tools.tf1')
+  values = vars(request.module).values()
+  if not module or any(isinstance(x, golden.Golden) for x in values):
+    return
+  tf = module.tf
+  create = tf.Session.__init__
+
+  def init(self, target='', graph=None, config=None):
+    options = tf.ConfigProto()
+    options.MergeFrom(config or options)
+    rewrites = options.graph_options.rewrite_options
+    # Unless a test is about some of them.
+    rewrites.disable_meta_optimizer = not rewrites.ByteSize()
+    create(self, target, graph, options)
+
+  monkeypatch.setattr(tf.Session, '__init__', init)
 
 
 def pytest_collection_modifyitems(items):

@@ -8,7 +8,7 @@ from tests import golden
 # Functions that record a date, or compare with the dates of files.
 DATES = {
   ('agents/envs/episode_log.py', '__init__'),
-  ('agents/display.py', 'score'),
+  ('agents/display.py', '_tell'),
   ('agents/run/log.py', 'write'),
   ('planet/training/running.py', '_find_time'),
 }

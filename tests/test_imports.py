@@ -36,7 +36,7 @@ def list_light_modules():
     'agents.tools.batch_env',
     'agents.envs.vector',
     'agents.envs.batch_env',
-    'agents.envs.continuous',
+    'agents.tools.continuous',
     'agents.tools.mock_environment',
     'agents.envs.adapters',
     'agents.envs.video',
@@ -51,6 +51,9 @@ def list_light_modules():
     'agents.pipeline.memory',
     'agents.pipeline.visdom_mirror',
     'planet',
+    'planet.control',
+    'planet.control.random_episodes',
+    'planet.control.wrappers',
     *[module_name(x) for x in list_files('planet/envs')],
     'planet.scripts',
     'planet.scripts.train',
@@ -84,28 +87,11 @@ def test_tensorflow_is_not_loaded_early():
 
 
 def test_tensorflow_is_imported_in_one_place():
-  """Only `agents.tools.tf1` decides how it is set up, but for the originals."""
+  """Only `agents.run.tf1` decides how it is set up, but for the originals."""
   files = list_files('agents', 'planet', 'baselines_her', 'scripts')
   pattern = re.compile(r'^ *(import|from) tensorflow\b', re.M)
   found = {x for x in files if pattern.search(read(x))}
-  assert found == {
-    'agents/tools/tf1.py',
-    *(f'scripts/comparison/{x}_original.py' for x in ('her', 'planet', 'ppo')),
-  }
-
-
-def test_functions_with_the_names_of_their_files():
-  """They are imported from the package, so that it keeps the function.
-
-  Packages that load nothing early cannot import such functions themselves,
-  and importing the file binds the module to the name in the package.
-  """
-  pattern = re.compile(r'from agents\.tools\.(simulate|count_weights) import')
-  files = list_files('agents', 'planet', 'baselines_her', 'scripts', 'tests')
-  # For type checkers.
-  files.remove('agents/tools/__init__.py')
-  files.remove('tests/test_imports.py')
-  assert not [x for x in files if pattern.search(read(x))]
+  assert found == {'agents/run/tf1.py'}
 
 
 def test_shell_scripts_import_what_exists():
@@ -115,3 +101,32 @@ def test_shell_scripts_import_what_exists():
   assert found
   for package, name in found:
     assert importlib.util.find_spec(f'{package}.{name}'), (package, name)
+
+
+# Runs a session of HER with one update, and prints what this has imported.
+_SESSION = """
+import json, os, runpy, sys
+root, path = sys.argv[1:]
+panel = ('number_epochs', 'epoch_size', 'n_batches', 'n_test_rollouts')
+sys.argv[1:] = ['--params', 'baselines_her.params.fetch_reach']
+sys.argv += ['--session-path', path]
+sys.argv += ['--cpanel', json.dumps(dict.fromkeys(panel, 1))]
+try:
+  runpy.run_module('scripts.main', run_name='__main__')
+except SystemExit as error:
+  assert not error.code, error.code
+files = [getattr(x, '__file__', None) for x in list(sys.modules.values())]
+files = {os.path.relpath(x, root) for x in files if x and x.startswith(root)}
+print('FILES', *files, 'scripts/main.py')
+"""
+
+
+def test_a_session_of_her_imports_what_it_uses(tmp_path):
+  """Not PPO, other environments, or what environments need elsewhere."""
+  output = processes.run_python('-c', _SESSION, golden.ROOT, str(tmp_path))
+  files = output.rpartition('FILES ')[2].split()
+  files = [x for x in files if not x.startswith('.venv')]
+  # Packages have no code, and load their names when these are used.
+  modules = [x for x in files if not x.endswith('__init__.py')]
+  assert 'baselines_her/ddpg.py' in modules
+  assert len(modules) <= 70, sorted(modules)

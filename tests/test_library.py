@@ -24,7 +24,7 @@ def saved_step(folder):
 @pytest.mark.parametrize(
   'systems',
   [
-    ['agents', 'baselines_her'],
+    pytest.param(['agents', 'baselines_her'], marks=SLOW),
     pytest.param(['agents', 'baselines_her', 'planet'], marks=SLOW),
   ],
 )

@@ -38,7 +38,12 @@ MISTAKES = {
   'scripts.reproduce': (['nobody'], 'nobody'),
 }
 # Short names of other programs.
-STUBS = 'scripts.main', 'scripts.plot_scores'
+STUBS = (
+  'agents.scripts.train',
+  'agents.scripts.visualize',
+  'scripts.main',
+  'scripts.plot_scores',
+)
 INTERRUPTED = """
 import runpy, sys
 from agents.run import entry
@@ -85,7 +90,7 @@ def test_all_programs_are_here():
 
 def is_program(module):
   path = os.path.join(golden.ROOT, *module.split('.')) + '.py'
-  return os.path.exists(path) and '__main__' in open(path).read()
+  return os.path.exists(path) and "== '__main__'" in open(path).read()
 
 
 @pytest.mark.parametrize('module', sorted([*MISTAKES, *STUBS]))
@@ -193,7 +198,7 @@ def test_programs_of_the_checkout_are_files(name, tmp_path):
 
 def test_interrupt(tmp_path):
   """Ctrl-C at any time is no error of the program."""
-  modules = sorted([*MISTAKES, *STUBS])
+  modules = [*sorted(MISTAKES), *STUBS]
   code, output, said = run(tmp_path, '-c', INTERRUPTED, *modules)
   assert (code, said) == (0, '')
   assert output.splitlines() == [f'{x} 130' for x in modules]

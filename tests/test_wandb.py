@@ -29,25 +29,25 @@ PROGRAMS = {
     ['--config=debug', '--params={tasks: [dummy], max_steps: 20}'],
     '--logdir={}',
     '00001',
-    ['returns/test', 'gradients/norm'],
+    ['return/test', 'optimizer/grad_norm'],
   ),
   'agents.train_ppo': (
     ['--config=default', '--env=Pendulum-v1', f'--params={json.dumps(PPO)}'],
     '--logdir={}',
     '*-default',
-    ['returns/train', 'returns/eval', 'losses/value'],
+    ['return/train', 'return/test', 'loss/value'],
   ),
   'baselines_her.run': (
     ['--env=FetchReach-v1', '--num_timesteps=50', *REACH],
     '--log_path={}',
     '',
-    ['test/success_rate', 'train/episode'],
+    ['success/test', 'return/train', 'time/episodes'],
   ),
   'agents.pipeline.main': (
     ['--params', PENDULUM, '--cpanel', TINY, '--session-name=a'],
     '--session-path={}',
     'a',
-    ['reward/test/episodic'],
+    ['return/test'],
   ),
 }
 
@@ -152,7 +152,7 @@ def test_runs_go_on(tmp_path):
     assert result.returncode == 0, result.stderr
   names, sent = zip(*wandb_files.read(tmp_path / 'run'))
   assert len(names) == 2 and len(set(names)) == 1
-  assert all(b'returns/test' in x and b'a/b' in x for x in sent)
+  assert all(b'return/test' in x and b'a/b' in x for x in sent)
   assert len(log.read_metrics(str(tmp_path / 'run'))) == 1
 
 
@@ -175,7 +175,7 @@ def test_what_mirrors_get(tmp_path):
   writer.close()
   writer.close()
   assert mirror == [
-    (5, {'returns/test': 3.0, 'a/b': 4.0}),
+    (5, {'return/test': 3.0, 'a/b': 4.0}),
     (7, {'a/b': 4.0}),
     'closed',
   ]

@@ -77,7 +77,11 @@ TABLE = [
   ),
   ('planet.scripts.evaluate', ['--logdir=nobody'], 'nobody'),
   ('planet.scripts.evaluate', ['--logdir=x', '--episodes=0'], '--episodes'),
-  ('planet.scripts.evaluate', ['--logdir=x', '--params={plan: 1}'], 'planner'),
+  (
+    'planet.scripts.evaluate',
+    ['--logdir=x', '--params={plan: 1}'],
+    'There is no run',
+  ),
   ('planet.scripts.evaluate', ['--logdir=x', '--seed=-1'], '--seed'),
   ('planet.scripts.plot', ['nobody'], 'nobody'),
   ('planet.scripts.plot', ['x', '--axis=y'], 'axis'),

@@ -5,21 +5,26 @@ All other code uses one interface: `reset() -> observation`, `step(action) ->
 gymnasium), `render(mode)`, `seed` and `close`. When a time limit ends an
 episode, `info['truncated']` is set. Whatever action arrives, the environment
 gets a legal one, see `spaces.fitting`.
+
+Environments that are not those of gymnasium itself may have any of the
+interfaces that gym has had, see `agents.envs.interfaces`.
 """
 
 import contextlib
+import copy
 import functools
 import importlib
 import logging
 import sys
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
 import numpy as np
 
-from agents.envs import guard, hosts, quiet, spaces
-from agents.envs.wrappers import FitActions, Wrapper, with_own_randomness
+from agents.envs import guard, hosts, interfaces, quiet, spaces
+from agents.envs.wrappers import Wrapper, with_own_randomness
 from agents.run import errors, references
 
 
@@ -63,7 +68,8 @@ class GymnasiumEnv(Wrapper):
   def step(self, action: Any) -> tuple:
     action = self._fit(action)
     observ, reward, terminated, truncated, info = self._env.step(action)
-    if truncated and not terminated:
+    # `Guard` tells of any other info.
+    if truncated and not terminated and isinstance(info, dict):
       info = dict(info, truncated=True)
     return observ, reward, terminated or truncated, info
 
@@ -82,40 +88,70 @@ class GymnasiumEnv(Wrapper):
 
 
 class GymEnv(Wrapper):
-  """Adapter for an environment of gym 0.25 or older, such as PyBullet's.
+  """Adapter for all other environments: of gym, such as PyBullet's, and others.
 
   Args:
-    env: Result of `gym.make`.
+    env: Environment with any of the interfaces of gym, of a class of gym or
+      not.
   """
 
   def __init__(self, env: Any):
     super().__init__(env)
+    interfaces.skip_checks_of_gym()
     self._started = False
+    self._seed: int | None = None
     self.observation_space = spaces.convert(env.observation_space)
     self.action_space = spaces.convert(env.action_space)
     self._fit = spaces.fitting(self.action_space)
+    self._takes_seed = interfaces.takes_seed(env)
+    counting = {'_elapsed_steps', '_max_episode_steps'}
+    layers = interfaces.layers(env)
+    limits = [x for x in layers if counting <= {*getattr(x, '__dict__', ())}]
+    self._limit: Any = limits[0] if limits else None
+
+  @property
+  def unwrapped(self) -> Any:
+    """The environment without wrappers."""
+    return getattr(self._env, 'unwrapped', self._env)
 
   def seed(self, seed: int) -> None:
-    """Seed the environment and its action space."""
-    self._env.unwrapped.seed(seed)
+    """Seed the environment, now or at its next reset, and its action space."""
     self.action_space.seed(seed)
+    seeder = getattr(self.unwrapped, 'seed', None)
+    if self._takes_seed:
+      self._seed = seed
+    elif callable(seeder):
+      with warnings.catch_warnings():
+        warnings.simplefilter('ignore')
+        seeder(seed)
 
   def reset(self) -> Any:
+    given = {} if self._seed is None else {'seed': self._seed}
+    self._seed = None
     # PyBullet connects to its server at first, which prints `argv[0]=`.
     with contextlib.nullcontext() if self._started else quiet.quietly():
       self._started = True
-      return self._env.reset()
+      result = self._env.reset(**given)
+    return interfaces.read_reset(result, self.observation_space)[0]
 
   def step(self, action: Any) -> tuple:
-    observ, reward, done, info = self._env.step(self._fit(action))
-    if info.get('TimeLimit.truncated'):
+    result = self._env.step(self._fit(action))
+    observ, reward, terminated, truncated, info = interfaces.read_step(result)
+    # gym 0.25 forgets its limit where `done` is of NumPy.
+    limit = self._limit
+    if limit and limit._elapsed_steps == limit._max_episode_steps:
+      truncated = True
+    if truncated and not terminated and isinstance(info, dict):
       info = dict(info, truncated=True)
-    return observ, reward, bool(done), info
+    return observ, reward, bool(terminated or truncated), info
 
   def render(self, mode: str = 'rgb_array') -> Any:
+    render = self._env.render
+    takes_mode = interfaces.takes(self.unwrapped.render, 'mode')
     with warnings.catch_warnings():
       warnings.simplefilter('ignore')
-      return np.asarray(self._env.render(mode=mode))
+      image = render(mode=mode) if takes_mode else render()
+    return image if image is None else np.asarray(image)
 
 
 class DeepMindWrapper(Wrapper):
@@ -217,14 +253,63 @@ class AsGymnasium(gymnasium.Env):
     getattr(self._inner, 'close', lambda: None)()
 
 
+class _Foreign(AsGymnasium):
+  """Environment in gymnasium's registry that is not of its class."""
+
+  @property
+  def np_random(self) -> Any:
+    """Generator of the environment."""
+    return getattr(self._inner.unwrapped, 'np_random', self._np_random)
+
+  @np_random.setter
+  def np_random(self, value: Any) -> None:
+    self._np_random = value
+
+  def __getattr__(self, name: str) -> Any:
+    if name.startswith('_'):
+      raise AttributeError(name)
+    return getattr(self._inner.unwrapped, name)
+
+
+class _Creator:
+  """Entry of gymnasium's registry that creates any kind of environment.
+
+  Args:
+    make: Class, or function that returns an environment.
+  """
+
+  def __init__(self, make: Any):
+    self._make = make
+    metadata = getattr(make, 'metadata', None)
+    if isinstance(metadata, Mapping):
+      self.metadata = dict(metadata)
+      if 'render.modes' in metadata:
+        self.metadata.setdefault('render_modes', metadata['render.modes'])
+
+  def __call__(self, **kwargs: Any) -> gymnasium.Env:
+    mode = kwargs.get('render_mode')
+    given = dict(kwargs)
+    if mode and not interfaces.takes(self._make, 'render_mode'):
+      del given['render_mode']
+    env = self._make(**given)
+    render = getattr(env, 'render', None)
+    if len(given) < len(kwargs) and not interfaces.takes(render, 'mode', False):
+      env.close()
+      raise TypeError("unexpected keyword argument 'render_mode'")
+    if isinstance(env, gymnasium.Env):
+      return interfaces.Lenient(env, mode) if env is env.unwrapped else env
+    return _Foreign(GymEnv(env), mode)
+
+
 def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
   """Create an environment by its id.
 
-  Looks up ids in gymnasium first, then in gymnasium-robotics and PyBullet. Ids
-  whose simulator no longer exists resolve to the maintained version.
+  Looks up ids in gymnasium first, then in gymnasium-robotics, gym and PyBullet.
+  Ids whose simulator no longer exists resolve to the maintained version.
 
   Args:
-    env_id: Id, such as `Pendulum-v1` or `HalfCheetahBulletEnv-v0`.
+    env_id: Id, such as `Pendulum-v1`, `HalfCheetahBulletEnv-v0`, or
+      `module:Id`, whose module registers it with gymnasium or gym.
     render_mode: Mode for `render`, usually `rgb_array`; None for no images.
       MuJoCo needs OpenGL to render, see `agents.envs.opengl`.
     **kwargs: Passed on to the constructor of the environment.
@@ -239,17 +324,14 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
   """
   library, resolved = resolve(env_id)
   if library == 'gym':
-    is_kuka = resolved.startswith('Kuka')
-    return (_OwnProcess if is_kuka else _make_gym)(resolved, kwargs)
+    if resolved.startswith('Kuka'):
+      return _OwnProcess(resolved, kwargs)
+    return _make_gym(resolved, kwargs, render_mode)
   # Not every constructor takes a render_mode.
   if render_mode:
     kwargs['render_mode'] = render_mode
-  if render_mode == 'rgb_array' and renders_with_opengl(env_id):
-    from agents.envs import opengl
-
-    opengl.select_backend()
   try:
-    env = gymnasium.make(resolved, disable_env_checker=True, **kwargs)
+    env = _make_gymnasium(resolved, kwargs)
   except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
     raise errors.UsageError(
       f'Environment {resolved} needs a missing package: {error}'
@@ -258,17 +340,17 @@ def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
     raise errors.UsageError(
       f'Cannot create environment {env_id!r}: {error}'
     ) from None
-  except Exception as error:  # Whatever the user's code may raise.
+  except guard.MISTAKES as error:
     # It was called with an argument that it lacks.
     refused = isinstance(error, TypeError) and 'render_mode' in str(error)
     if render_mode and refused:
       raise errors.UsageError(
         f'The constructor of {env_id!r} takes no render_mode, so it cannot '
-        'render. Add that argument, or work without images: omit videos and '
-        '--play, and train PlaNet with --params "{observations: vector}".'
+        'render. Add that argument.'
       ) from None
     when = 'in its module or constructor'
     raise guard.translate(error, env_id, when) from None
+  _choose_opengl(env)
   return GymnasiumEnv(env, env_id)
 
 
@@ -282,25 +364,24 @@ def adapt(env: Any) -> Any:
     Environment whose actions are fitted to its space, see `spaces.fitting`.
   """
   if isinstance(env, gymnasium.Env):
-    return GymnasiumEnv(env)
-  # Without importing gym, which few environments need.
-  gym = sys.modules.get('gym')
-  is_gym = gym and isinstance(env, gym.Env)
-  return GymEnv(env) if is_gym else FitActions(env)
+    return GymnasiumEnv(interfaces.lenient(env))
+  return GymEnv(env)
 
 
 def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
   """Create an environment from an id, a function, or an environment.
 
   Args:
-    env: Id, see `make`; function without arguments that returns an
-      environment, or its name, `module:function`; or an environment, see
-      `adapt`, which only the caller closes.
+    env: Id, see `make`; function or class that returns an environment, or its
+      name, `module:function`; or an environment, see `adapt`, which only the
+      caller closes.
     render_mode: See `make`; only for ids.
-    **kwargs: See `make`; only for ids.
+    **kwargs: See `make`; or arguments of the function, but for
+      `max_episode_steps`, which is only for ids.
 
   Raises:
-    UsageError: See `make`; also if a stored name does not identify an object.
+    UsageError: See `make`; also if a stored name does not identify an object,
+      or an environment comes with arguments.
     EnvError: If the function fails or returns something else.
   """
   if isinstance(env, str):
@@ -308,16 +389,51 @@ def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
     if not found:
       return make(env, render_mode, **kwargs)
     env = found
-  if is_environment(env):
-    return _Borrowed(adapt(env))
   name = name_of(env)
-  with guard.explained(name, 'in its constructor'):
-    made = env()
+  kwargs.pop('max_episode_steps', None)
+  if is_environment(env):
+    if kwargs:
+      raise errors.UsageError(
+        f'The environment {name} exists already and takes no settings; omit '
+        f'{", ".join(kwargs)}.'
+      )
+    return _Borrowed(adapt(env))
+  with guard.explained(name, 'in its constructor'), warnings.catch_warnings():
+    # gym puts a filter of its own before those of `quiet`.
+    warnings.filterwarnings('ignore', '.*in old step API')
+    made = env(**kwargs)
   if not is_environment(made):
     raise errors.EnvError(
       f'{name} returns {made!r}; it must return an environment.'
     )
+  if isinstance(made, gymnasium.Env):
+    # Its images may not be needed.
+    with contextlib.suppress(errors.UsageError):
+      _choose_opengl(made)
   return adapt(made)
+
+
+def create_rendering(env: Any, **kwargs: Any) -> tuple[Any, str]:
+  """Create an environment that renders images, if it can.
+
+  Args:
+    env: See `create`.
+    **kwargs: See `make`; only for ids.
+
+  Returns:
+    Tuple of the environment, and of a sentence about why it was created without
+    images, '' if it was not.
+
+  Raises:
+    UsageError: See `create`.
+    EnvError: See `create`.
+  """
+  try:
+    return create(env, 'rgb_array', **kwargs), ''
+  except (errors.UsageError, errors.EnvError) as error:
+    why = str(error)
+  # Whatever else is wrong is raised once more, without the error above.
+  return create(env, **kwargs), why
 
 
 def portable(env: Any) -> Any:
@@ -330,15 +446,21 @@ def portable(env: Any) -> Any:
 
 
 class _Registered(str):
-  """Id that `pickle` restores with its entry in gymnasium's registry."""
+  """Id that `pickle` restores with its entry in the registry of a library."""
 
   def __reduce__(self):
-    return _register, (str(self), gymnasium.registry.get(self))
+    spec = gymnasium.registry.get(self)
+    old = None if spec else _own_ids_of_gym().get(self)
+    return _register, (str(self), spec, old)
 
 
-def _register(env_id, spec):
+def _register(env_id, spec, old=None):
   if spec:
     gymnasium.registry.setdefault(env_id, spec)
+  if old:
+    with quiet.quietly():
+      from gym.envs.registration import registry
+    registry.setdefault(env_id, old)
   return _Registered(env_id)
 
 
@@ -352,6 +474,19 @@ class _Borrowed(Wrapper):
 def is_environment(value: Any) -> bool:
   """Return whether a value is an environment, not an id or a constructor."""
   return hasattr(value, 'step') and not isinstance(value, type)
+
+
+def is_old(env: Any) -> bool:
+  """Return whether an environment had an older interface than gymnasium's.
+
+  Args:
+    env: Result of `create`, possibly after some steps.
+  """
+  if isinstance(env, GymEnv):
+    kind = type(env.unwrapped).__module__
+    return not kind.startswith(('pybullet_envs.', *references.PROJECT))
+  inner = getattr(env, 'unwrapped', None)
+  return isinstance(inner, _Foreign) or getattr(env, 'is_old', False) is True
 
 
 def name_of(env: Any) -> str:
@@ -372,10 +507,11 @@ def _find_function(name):
   module, _, function = name.partition(':')
   if not function.isidentifier():
     return None
-  try:
-    return getattr(importlib.import_module(module), function, None)
-  except ModuleNotFoundError:
-    return None
+  with guard.explained(name, 'in its module'):
+    try:
+      return getattr(importlib.import_module(module), function, None)
+    except ModuleNotFoundError:
+      return None
 
 
 def to_gymnasium(env: Any) -> gymnasium.Env:
@@ -384,15 +520,53 @@ def to_gymnasium(env: Any) -> gymnasium.Env:
   Args:
     env: See `create`.
   """
-  return env if isinstance(env, gymnasium.Env) else AsGymnasium(create(env))
+  if isinstance(env, gymnasium.Env):
+    return interfaces.lenient(env)
+  return AsGymnasium(create(env))
 
 
-def _make_gym(env_id, kwargs):
-  _gym_registry()  # imports PyBullet
+def _make_gymnasium(env_id, kwargs):
+  """Create an environment, which may have an older interface if it is a user's.
+
+  Returns:
+    Environment whose wrappers of gymnasium see the interface of gymnasium.
+  """
+  spec: Any = gymnasium.registry.get(env_id.rpartition(':')[2])
+  entry: Any = spec and spec.entry_point
+  if not entry or interfaces.is_current(entry):
+    return gymnasium.make(env_id, disable_env_checker=True, **kwargs)
+  if not callable(entry):
+    entry = gymnasium.envs.registration.load_env_creator(entry)
+  other = copy.copy(spec)
+  other.entry_point = _Creator(entry)
+  env = gymnasium.make(other, disable_env_checker=True, **kwargs)
+  made: Any = env.unwrapped.spec
+  made.entry_point = spec.entry_point
+  return env
+
+
+def _make_gym(env_id, kwargs, render_mode=None):
+  """Create an environment that is registered with gym."""
+  found = _gym_registry() if 'Bullet' in env_id else _own_ids_of_gym()
+  spec = found.get(env_id.rpartition(':')[2])
   with quiet.quietly():
     import gym
+    from gym.envs import registration
 
-    return GymEnv(gym.make(env_id, disable_env_checker=True, **kwargs))
+    try:
+      entry = spec and spec.entry_point
+      if isinstance(entry, str):
+        entry = registration.load(entry)
+      if render_mode and interfaces.takes(entry, 'render_mode', False):
+        kwargs = {**kwargs, 'render_mode': render_mode}
+      return GymEnv(gym.make(env_id, disable_env_checker=True, **kwargs))
+    except gym.error.Error as error:
+      raise errors.UsageError(
+        f'Cannot create environment {env_id!r}: {error}'
+      ) from None
+    except guard.MISTAKES as error:
+      when = 'in its module or constructor'
+      raise guard.translate(error, env_id, when) from None
 
 
 class _OwnProcess(hosts.ExternalProcess):
@@ -417,13 +591,26 @@ class _OwnProcess(hosts.ExternalProcess):
 def renders_with_opengl(env_id: str) -> bool:
   """Return whether an environment renders with MuJoCo and thus OpenGL."""
   try:
-    library, resolved = resolve(env_id)
-    spec = library == 'gymnasium' and gymnasium.spec(resolved)
-  except (errors.UsageError, gymnasium.error.Error):
+    library, _ = resolve(env_id)
+    name = str(find_entry(env_id).entry_point)
+  except (errors.UsageError, LookupError):
     # Those that have no id, such as the minitaur, draw otherwise.
     return False
-  name = str(spec and spec.entry_point)
-  return 'mujoco' in name or 'robotics' in name
+  return library == 'gymnasium' and ('mujoco' in name or 'robotics' in name)
+
+
+def _choose_opengl(env):
+  """Let MuJoCo find OpenGL before the first image of an environment."""
+  if env.render_mode == 'rgb_array' and is_moved_by_mujoco(env):
+    from agents.envs import opengl
+
+    opengl.select_backend()
+
+
+def is_moved_by_mujoco(env: Any) -> bool:
+  """Return whether an environment that was created simulates with MuJoCo."""
+  data = getattr(env.unwrapped, 'data', None)
+  return type(data).__module__.startswith('mujoco')
 
 
 @functools.cache
@@ -433,8 +620,11 @@ def resolve(env_id: str) -> tuple[str, str]:
   Raises:
     UsageError: If the id is unknown or its library is not installed.
   """
-  if ':' in env_id:
-    return 'gymnasium', env_id
+  module, _, name = env_id.rpartition(':')
+  if module:
+    return _find_library(env_id, module, name), env_id
+  if env_id not in gymnasium.registry and env_id in _own_ids_of_gym():
+    return 'gym', env_id
   if not _versions(gymnasium.registry, env_id) and 'Bullet' not in env_id:
     with contextlib.suppress(ImportError), quiet.quietly():
       import gymnasium_robotics
@@ -455,6 +645,29 @@ def resolve(env_id: str) -> tuple[str, str]:
   raise errors.UsageError(_explain_unknown(env_id, registry))
 
 
+def find_entry(env_id: str) -> Any:
+  """Return the entry of an id in the registry of its library.
+
+  Raises:
+    UsageError: See `resolve`.
+    LookupError: If the id belongs to a function.
+  """
+  library, found = resolve(env_id)
+  name = found.rpartition(':')[2]
+  return (gymnasium.registry if library == 'gymnasium' else _gym_registry())[
+    name
+  ]
+
+
+def is_function(env_id: str) -> bool:
+  """Return whether a name is that of a function or class, `module:function`.
+
+  Raises:
+    EnvError: If its module fails.
+  """
+  return _find_function(env_id) is not None
+
+
 def _versions(registry, env_id):
   """Return a dict from version to id of the maintained environments."""
   base = env_id.rpartition('-v')[0] or env_id
@@ -473,16 +686,56 @@ def _is_maintained(spec):
   return not any(x in name for x in gone)
 
 
-@functools.cache
+def _find_library(env_id, module, name):
+  """Return the library with which a module registers an id."""
+  with guard.explained(env_id, 'in its module'):
+    try:
+      imported = importlib.import_module(module)
+    except ModuleNotFoundError:
+      # gymnasium tells.
+      return 'gymnasium'
+  if _versions(gymnasium.registry, name):
+    return 'gymnasium'
+  if name in _own_ids_of_gym():
+    return 'gym'
+  package = module.partition('.')[0]
+  found = [*gymnasium.registry.values(), *_own_ids_of_gym().values()]
+  entries = {x.id: x.entry_point for x in found}
+  known = [
+    x
+    for x, entry in entries.items()
+    if (entry if isinstance(entry, str) else getattr(entry, '__module__', ''))
+    .replace(':', '.')
+    .startswith(f'{package}.')
+  ]
+  known += [
+    x
+    for x, value in vars(imported).items()
+    if getattr(value, '__module__', '') == module and callable(value)
+  ]
+  raise errors.UsageError(
+    f'The module {module} registers no environment {name!r}, neither with '
+    'gymnasium nor with gym, and has no function or class of this name. '
+    + (errors.suggest(name, known) if known else 'Register it there.')
+  )
+
+
+def _own_ids_of_gym():
+  """Dict from id to entry of what is registered with gym, but not by gym."""
+  registration = sys.modules.get('gym.envs.registration')
+  found = registration.registry if registration else {}
+  return {
+    name: spec
+    for name, spec in found.items()
+    if not str(spec.entry_point).startswith('gym.')
+  }
+
+
 def _gym_registry():
-  """Ids of gym, with those of PyBullet; none if not installed."""
-  try:
-    with quiet.quietly():
-      import pybullet_envs  # noqa: F401
-      from gym.envs.registration import registry
-    return frozenset(registry.keys())
-  except ImportError:
-    return frozenset()
+  """Dict from id to entry of gym, with those of PyBullet if installed."""
+  with contextlib.suppress(ImportError), quiet.quietly():
+    import pybullet_envs  # noqa: F401
+  return _own_ids_of_gym()
 
 
 def _explain_unknown(env_id, registry):

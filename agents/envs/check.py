@@ -1,7 +1,7 @@
-"""Check that PlaNet, PPO and HER can use an environment.
+"""Check that PlaNet, PPO, HER and the pipeline can use an environment.
 
-Every training checks the spaces and one step; `check`, used by the program
-`agents-check-env`, plays an episode.
+The requirements are in `agents.envs.contract`. Every training checks the spaces
+and one step; `check`, used by the program `agents-check-env`, plays an episode.
 """
 
 import dataclasses
@@ -9,87 +9,29 @@ import itertools
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, guard, spaces, wrappers
+from agents.envs import adapters, contract, guard, spaces, wrappers
+from agents.envs.contract import GOAL_KEYS as GOAL_KEYS
+from agents.envs.contract import SYSTEMS as SYSTEMS
+from agents.envs.contract import find_numbers as find_numbers
+from agents.envs.contract import find_time_limit as find_time_limit
 from agents.run import errors
 
-# Systems as users name them, and as sentences do.
-SYSTEMS = {'planet': 'PlaNet', 'ppo': 'PPO', 'her': 'HER'}
-GOAL_KEYS = ('observation', 'achieved_goal', 'desired_goal')
 SUCCESS_KEYS = ('is_success', 'success')
-_NEEDED = {
-  'observation': 'a Box, such as a one-hot vector or a flattened dictionary',
-  'action': 'a Box or Discrete space',
-}
 # Warnings of gymnasium's checker that concern neither of the systems.
 _TASTE = r'.*(is probably too|symmetric and normalized)'
 # Episodes longer than this count as endless.
 _MOST_STEPS = 10000
-_REWARD = spaces.box(-np.inf, np.inf)
-# Environments whose rewards of a batch mix up rows and columns, in the original
-# as well: the angle that should not count is overwritten in one row.
-REWARD_ROW_BY_ROW = 'HandManipulatePen'
 # Number of the step to render at.
 _RENDER_STEP = 3
-
-
-def check_spaces(env: Any, name: Any, system: str) -> None:
-  """Check that a system supports the spaces of an environment.
-
-  For HER, also takes a step to check the rewards of goals.
-
-  Args:
-    env: Environment with the interface of `agents.envs.adapters`, unwrapped.
-    name: Name that the user gave.
-    system: Key of `SYSTEMS`.
-
-  Raises:
-    UsageError: Describes the first problem.
-    EnvError: If the step fails.
-  """
-  if system == 'her':
-    with guard.explained(name, 'in its first step'):
-      problem = _find_goal_problem(env)
-    if problem:
-      raise errors.UsageError(
-        f'HER cannot train on {name}: {problem} See docs/her.md, or try '
-        'FetchReach-v4.'
-      )
-    return
-  discrete = spaces.is_discrete(env.action_space)
-  for kind in ('action', 'observation'):
-    space = getattr(env, f'{kind}_space')
-    # Boxes of gym and of gymnasium are different classes.
-    if type(space).__name__ != 'Box' and not (discrete and kind == 'action'):
-      raise errors.UsageError(
-        f'The {kind} space of {name} is {space}, but {SYSTEMS[system]} needs '
-        f'{_NEEDED[kind]}. Wrap the environment and register it under a new id.'
-      )
-  if discrete:
-    return
-  if len(env.action_space.shape) != 1:
-    raise errors.UsageError(
-      f'The actions of {name} have shape {env.action_space.shape}, but '
-      f'{SYSTEMS[system]} needs vectors.'
-    )
-  low, high = spaces.float_bounds(env.action_space)
-  unscaled = ~spaces.find_scalable(env.action_space)
-  if system == 'planet' and (unscaled & ((low > -1) | (high < 1))).any():
-    raise errors.UsageError(
-      f'The actions of {name} have only one bound, or bounds too far apart to '
-      'scale, but PlaNet plans within [-1, 1]; declare two finite bounds.'
-    )
-
-
-def find_time_limit(env: Any) -> int | None:
-  """Return the time limit of an environment in steps, None if unknown."""
-  spec = getattr(env, 'spec', None)
-  limit = getattr(spec, 'max_episode_steps', None)
-  return limit or getattr(env, '_max_episode_steps', None)
+_OLD = (
+  'The environment has an interface of earlier versions of gym. That works '
+  'here; docs/coming-from.md has the lines to change for gymnasium.'
+)
 
 
 def try_step(env: Any, name: Any = None) -> tuple[Any, float, dict[str, Any]]:
@@ -149,31 +91,26 @@ def find_success(info: Mapping[str, Any]) -> float | None:
   return None
 
 
-def find_numbers(info: Mapping[str, Any]) -> dict[str, np.ndarray]:
-  """Return the numbers and arrays of numbers in an info, as vectors."""
-  flat = {k: np.ravel(v) for k, v in info.items() if not isinstance(v, dict)}
-  return {k: v for k, v in flat.items() if v.dtype.kind in 'biuf' and v.size}
-
-
 def _play(env, name):
   """Play an episode with random actions.
 
   Yields:
     Tuple of a transition and its problem, or None: first for the reset, as a
-    transition without reward, then for each step.
+    transition without reward, then for each step. Like a training, it cannot go
+    on after what `wrappers.Guard` refuses.
   """
+  env = wrappers.Guard(env, name)
   space = env.observation_space
-  with guard.explained(name, 'in reset'):
-    observation = env.reset()
-  yield (observation, 0, False, {}), _find_problem(observation, space, 'reset')
+  observation = env.reset()
+  problem = contract.find_mistake(observation, space, 'reset')
+  yield (observation, 0, False, {}), problem
   number, done = 0, False
   while not done:
     number += 1
-    with guard.explained(name, f'in step {number}'):
-      transition = env.step(spaces.sample(env.action_space))
+    transition = env.step(spaces.sample(env.action_space))
     observation, reward, done, _ = transition
-    problem = _find_problem(observation, space, f'step {number}', reward)
-    yield transition, problem
+    when = f'step {number}'
+    yield transition, contract.find_mistake(observation, space, when, reward)
 
 
 @dataclasses.dataclass
@@ -184,11 +121,13 @@ class Report:
     facts: Dict from name to value of useful facts.
     problems: Dict from system to sentences that say why it cannot use the
       environment, and what to do.
+    unseen: Sentences about what the episode could not show.
     hints: Sentences about what works but may be unintended.
   """
 
   facts: dict[str, str] = dataclasses.field(default_factory=dict)
   problems: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+  unseen: list[str] = dataclasses.field(default_factory=list)
   hints: list[str] = dataclasses.field(default_factory=list)
 
   def lines(self) -> list[str]:
@@ -197,6 +136,7 @@ class Report:
     for system, found in self.problems.items():
       result.append(f'{SYSTEMS[system]}: {"fails" if found else "ok"}')
       result += [f'  - {x}' for x in found]
+    result += [f'Not seen: {x}' for x in self.unseen]
     return result + [f'Hint: {x}' for x in self.hints]
 
   def add(self, system: str, problem: str) -> None:
@@ -226,13 +166,13 @@ def check(
     EnvError: If the environment raises an error.
   """
   report = Report(problems={name: [] for name in systems})
-  env, images = _make(env_id, report, settings or {})
+  env, blind = adapters.create_rendering(env_id, **(settings or {}))
+  subjects = [contract.Subject(env, env_id, x, blind=blind) for x in systems]
   try:
-    for system in report.problems:
-      try:
-        check_spaces(env, env_id, system)
-      except errors.UsageError as error:
-        report.add(system, str(error))
+    for subject in subjects:
+      found = _ask(report, subject, 'spaces')
+      if subject.system == 'planet' and not found:
+        report.facts['PlaNet learns from'] = _find_input(env)
     report.facts['observations'] = str(env.observation_space)
     report.facts['actions'] = str(env.action_space)
     space = env.action_space
@@ -244,174 +184,125 @@ def check(
     if isinstance(env, adapters.GymnasiumEnv):
       report.hints += _ask_gymnasium(env)
     env.seed(seed)
-    _check_episode(env, env_id, images, report)
+    _check_episode(env, env_id, subjects, report)
+    if adapters.is_old(env):
+      report.hints.append(_OLD)
   finally:
     env.close()
   return report
 
 
-def _make(env_id, report, settings):
-  """Return the environment, and whether it can render images."""
+def _ask(report, subject, seen, image=None):
+  """Add what the contract finds to a report, and return it."""
   try:
-    return adapters.make(env_id, 'rgb_array', **settings), True
-  except (errors.UsageError, errors.EnvError) as error:
-    # Whatever else is wrong is raised once more.
-    env = adapters.make(env_id, **settings)
-    message = f"It cannot be created with render_mode='rgb_array': {error}"
-    report.add('planet', message)
-    return env, False
+    found = contract.find_problems(subject, seen, image)
+  except errors.EnvError as error:
+    if error.details:
+      raise
+    found = [str(error)]
+  report.problems[subject.system] += found
+  return found
+
+
+def _find_input(env):
+  """Return what PlaNet sees."""
+  path = contract.find_picture(env)
+  if path is None:
+    return 'rendered images'
+  return f'the observation {"/".join(map(str, path))}'.strip()
 
 
 def _ask_gymnasium(env):
   """Return the problems that gymnasium's checker finds."""
   from gymnasium.utils import env_checker
 
-  found = []
+  found: list[str] = []
+  if adapters.is_old(env):
+    return found
   with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter('always')
     warnings.filterwarnings('ignore', _TASTE)
     try:
       env_checker.check_env(env.unwrapped, skip_render_check=True)
-    except Exception as error:  # Whatever the user's code may raise.
+    # Whatever the user's code may raise.
+    except (Exception, SystemExit) as error:
       found.append(str(error))
   # Without the colours of gymnasium's warnings.
   found += [re.sub(r'\x1b\[\d+m', '', str(x.message)) for x in caught]
   return [f"gymnasium's check_env: {x}" for x in dict.fromkeys(found)]
 
 
-def _check_episode(env, env_id, images, report):
+def _check_episode(env, env_id, subjects, report):
   """Play an episode; the first problem concerns all systems."""
-  first_problem, rewarded = None, -np.inf
+  first_problem, rewarded, length = None, -np.inf, 0
+  done, info, observation = False, {}, None
   began = time.perf_counter()
-  played = itertools.islice(_play(env, env_id), _MOST_STEPS + 1)
-  for length, (transition, problem) in enumerate(played):
-    reward, done, info = transition[1:]
-    if length:
-      rewarded = max(rewarded, np.max(reward))
-    first_problem = first_problem or problem
-    if length == _RENDER_STEP and images:
-      paused = time.perf_counter()
-      _check_render(env, env_id, report)
-      began += time.perf_counter() - paused
-  report.facts['episode'] = f'{length} steps' + ('' if done else ' and more')
-  speed = length / (time.perf_counter() - began)
-  report.facts['speed'] = f'at least {speed:.0f} steps per second'
-  if not done:
-    report.hints.append(
-      f'The episode did not end within {_MOST_STEPS} steps; register the '
-      'environment with max_episode_steps, or set max_length for PPO.'
-    )
-  if report.problems.get('her') == []:
-    limit = find_time_limit(env) or 0
-    if done and length < limit:
-      report.add(
-        'her',
-        f'The episode ended after {length} of {limit} steps; HER needs '
-        'episodes of equal length, so never set terminated.',
-      )
-    if find_success(info) is None:
-      report.hints.append(
-        "info has no 'is_success', so HER cannot report a success rate."
-      )
-    compute = env.unwrapped.compute_reward
-    if rewarded > 0 or has_positive_rewards(compute, transition[0], info):
-      report.hints.append(
-        'Rewards can be above 0, so HER uses --clip_pos_returns=False.'
-      )
-    if np.any(env.action_space.high != 1):
-      report.hints.append(
-        f'Actions go up to {env.action_space.high}; HER uses 1 unless --max_u '
-        'is given.'
-      )
+  try:
+    played = itertools.islice(_play(env, env_id), _MOST_STEPS + 1)
+    for length, (transition, problem) in enumerate(played):
+      observation, reward, done, info = transition
+      if length:
+        rewarded = max(rewarded, np.max(reward))
+      first_problem = first_problem or problem
+      if length == _RENDER_STEP or (done and length < _RENDER_STEP):
+        paused = time.perf_counter()
+        _check_render(env, env_id, subjects, report)
+        began += time.perf_counter() - paused
+  except errors.EnvError as error:
+    if error.details:
+      raise
+    first_problem = first_problem or str(error)
+    report.facts['episode'] = f'{length} steps until the first mistake'
+  else:
+    episode = contract.Episode(length, bool(done))
+    report.facts['episode'] = f'{length} steps' + ('' if done else ' and more')
+    speed = length / (time.perf_counter() - began)
+    report.facts['speed'] = f'at least {speed:.0f} steps per second'
+    for subject in subjects:
+      if not report.problems[subject.system]:
+        report.unseen += contract.find_unseen(subject.system, episode)
+    if report.problems.get('her') == []:
+      report.hints += _advise_her(env, observation, info, rewarded, episode)
+  report.unseen = list(dict.fromkeys(report.unseen))
   for found in report.problems.values():
     found[:0] = [first_problem] if first_problem else []
 
 
-def _check_render(env, env_id, report):
+def _advise_her(env, observation, info, rewarded, episode):
+  """Return hints for HER after an episode."""
+  hints = []
+  limit = contract.find_time_limit(env) or 0
+  if episode.done and episode.length < limit:
+    hints.append(
+      f'The episode ended after {episode.length} of {limit} steps; HER counts '
+      f'it as {limit}, see docs/her.md.'
+    )
+  if find_success(info) is None:
+    hints.append(
+      "info has no 'is_success', so HER cannot report a success rate."
+    )
+  compute = env.unwrapped.compute_reward
+  if rewarded > 0 or has_positive_rewards(compute, observation, info):
+    hints.append(
+      'Rewards can be above 0, so HER uses --clip_pos_returns=False.'
+    )
+  return hints
+
+
+def _check_render(env, env_id, subjects, report):
+  """Check an image if PlaNet would use it."""
+  if not contract.can_render(env):
+    return
+  subject = next((x for x in subjects if x.system == 'planet'), None)
   try:
-    image = np.asarray(wrappers.Guard(env, env_id).render())
-    kind = f'{image.dtype} {list(image.shape)}'
-    report.facts['images'] = kind
-    if image.dtype != np.uint8 or image.shape[2] != 3:
-      raise errors.EnvError(
-        f'render returns {kind}; it must return uint8 [height, width, 3].'
-      )
+    image = wrappers.Guard(env, env_id).render()
   except errors.EnvError as error:
-    message = 'To train without images, use --params "{observations: vector}".'
-    report.add('planet', f'{error} {message}')
-
-
-def _find_problem(observation, space, when, reward=0.0):
-  """Return the problem of an observation and a reward, or None."""
-  parts = [*_pairs(observation, space, 'The observation')]
-  # Some environments return rewards in arrays.
-  parts.append(('The reward', np.squeeze(reward), _REWARD))
-  for name, value, part in parts:
-    array = np.asarray(value)
-    if array.shape != part.shape or not np.can_cast(
-      array.dtype, part.dtype, 'same_kind'
-    ):
-      return (
-        f'{name} in {when} has shape {array.shape} and dtype {array.dtype}, '
-        f'but its space is {part}; make them match.'
-      )
-    kind = array.dtype.kind in 'fc' and guard.not_finite(array)
-    if kind:
-      return f'{name} in {when} is {kind}; return finite numbers.'
-  return None
-
-
-def _pairs(
-  observation: Any, space: Any, name: str
-) -> Iterator[tuple[str, Any, Any]]:
-  """Yield name, value and space of all parts of an observation."""
-  if hasattr(space, 'spaces') and isinstance(observation, dict):
-    for key, part in dict(space.spaces).items():
-      if key in observation:
-        yield from _pairs(observation[key], part, f'{name} {key!r}')
-  else:
-    yield name, observation, space
-
-
-def _find_goal_problem(env):
-  """Return part of a sentence about why HER cannot use spaces, or None."""
-  parts = getattr(env.observation_space, 'spaces', None)
-  if not isinstance(parts, dict) or not set(GOAL_KEYS) <= set(parts):
-    found = sorted(parts) if isinstance(parts, dict) else env.observation_space
-    return (
-      f'observations must be dictionaries with {", ".join(GOAL_KEYS)}, not '
-      f'{found}.'
-    )
-  shapes = {key: parts[key].shape for key in GOAL_KEYS}
-  vectors = all(len(shape) == 1 for shape in shapes.values())
-  if not vectors or shapes['achieved_goal'] != shapes['desired_goal']:
-    return f'they must be vectors, goals of one size, but have shapes {shapes}.'
-  if len(getattr(env.action_space, 'shape', None) or ()) != 1:
-    return f'actions must be vectors, not {env.action_space}.'
-  if not find_time_limit(env):
-    return 'it has no time limit; register it with max_episode_steps.'
-  compute = getattr(env.unwrapped, 'compute_reward', None)
-  if compute is None:
-    return 'it has no method compute_reward(achieved, desired, info).'
-  env.reset()
-  observation, reward, _, info = env.step(spaces.sample(env.action_space))
-  rows = {k: np.repeat([v], 3, 0) for k, v in find_numbers(info).items()}
-  goals = [np.repeat([observation[key]], 3, 0) for key in GOAL_KEYS[1:]]
-  try:
-    rewards = np.asarray(compute(*goals, rows), float)
-    found = f'returns shape {rewards.shape}' if rewards.shape != (3,) else None
-  except Exception as error:  # Whatever the user's code may raise.
-    found = f'fails with {error!r}'
-  if found:
-    return (
-      'compute_reward must return one reward per goal, shape (3,) for a batch '
-      f'of three goals and a dict of arrays as info, but {found}.'
-    )
-  if guard.find_name(env).startswith(REWARD_ROW_BY_ROW):
-    return None
-  if np.isfinite(goals).all() and not np.allclose(rewards[0], reward):
-    return (
-      f'compute_reward returns {rewards[0]:g} for a step whose reward is '
-      f'{float(np.squeeze(reward)):g}; call compute_reward in step.'
-    )
-  return None
+    if not subject or contract.find_picture(env) is not None:
+      report.hints.append(str(error))
+    else:
+      report.add('planet', f'{error} {contract.WITHOUT_IMAGES}')
+    return
+  image = np.asarray(image)
+  report.facts['images'] = f'{image.dtype} {list(image.shape)}'
+  if subject and contract.find_picture(env) is None:
+    _ask(report, subject, 'image', image)

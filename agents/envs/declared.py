@@ -7,7 +7,7 @@ starts, listed by `--help`, and compared when a run is continued.
 
 import contextlib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import gymnasium
@@ -70,6 +70,22 @@ class EnvSettings(schema.Settings):
     del before, num_envs
     return dict(settings)
 
+  @classmethod
+  def summarize(
+    cls, metrics: Sequence[Mapping[str, float | None]]
+  ) -> dict[str, float | None]:
+    """Return the metrics of several episodes together, by default the means.
+
+    Args:
+      metrics: The attribute `metrics` of the environment at the end of each
+        episode; None stands for values without a meaning there.
+    """
+    means: dict[str, float | None] = {}
+    for name in metrics[0]:
+      values = [y for y in (x[name] for x in metrics) if y is not None]
+      means[name] = sum(values) / len(values) if values else None
+    return means
+
 
 def find(env: Any) -> type[EnvSettings] | None:
   """Return the settings that an environment declares, or None.
@@ -83,7 +99,7 @@ def find(env: Any) -> type[EnvSettings] | None:
   if not isinstance(env, str):
     return None
   module, _, name = env.rpartition(':')
-  with contextlib.suppress(Exception):
+  with contextlib.suppress(Exception, SystemExit):
     if module:
       importlib.import_module(module)
     entry: Any = gymnasium.registry[name].entry_point

@@ -19,6 +19,13 @@ _EXPLAINED = (
 )
 
 
+# What code of an environment may raise. One that exits would end a training
+# without a word.
+MISTAKES = Exception, SystemExit, GeneratorExit
+_NUMBERS = 'biuf'
+_MOST_SHOWN = 80
+
+
 class BadNumber(errors.EnvError, ValueError):
   """An environment returned NaN or an infinite number."""
 
@@ -52,12 +59,94 @@ def check_image(image: Any, name: Any) -> None:
     image: Result of its `render`.
     name: Name that the user gave to the environment.
   """
-  if np.ndim(image) != 3:
-    what = image if image is None else f'shape {np.shape(image)}'
+  array = to_array(image)
+  if array.ndim not in (2, 3) or array.dtype.kind not in _NUMBERS:
+    what = image if image is None else f'shape {array.shape}'
+    what = what if array.dtype.kind in _NUMBERS else f'{_show(image)}'
     raise errors.EnvError(
       f'render of environment {name} returns {what}; with render_mode '
       'rgb_array it must return a uint8 image [height, width, 3].'
     )
+
+
+def check_number(value: Any, what: str, name: Any, when: str) -> Any:
+  """Raise `EnvError` if a value is not one number; return it as one.
+
+  Args:
+    value: Number or, as some environments return, an array of one number.
+    what: What it is, such as `reward`.
+    name: Name that the user gave to the environment.
+    when: When it was returned, such as `in step 3`.
+  """
+  array = to_array(value)
+  if array.size != 1 or array.dtype.kind not in _NUMBERS:
+    raise errors.EnvError(
+      f'Environment {name} returned {what} {_show(value)} {when}; return a '
+      'number.'
+    )
+  return np.squeeze(array)[()]
+
+
+def check_observation(
+  value: Any, shape: tuple[int, ...], name: Any, when: str, part: str = ''
+) -> None:
+  """Raise `EnvError` if an observation is no array of numbers of a shape.
+
+  Args:
+    value: The observation, or the part of one.
+    shape: Shape in the space.
+    name: Name that the user gave to the environment.
+    when: When it was returned, such as `in step 3`.
+    part: Key in a dictionary of observations.
+  """
+  what = f'{part} of' if part else 'an observation of'
+  array = to_array(value)
+  if array.dtype.kind not in _NUMBERS:
+    what = part or 'an observation'
+    raise errors.EnvError(
+      f'Environment {name} returned as {what} {_show(value)} {when}; return '
+      'numbers.'
+    )
+  if array.shape != shape:
+    raise errors.EnvError(
+      f'Environment {name} returned {what} shape {array.shape} {when}, but its '
+      f'observation_space has shape {shape}; make them match.'
+    )
+
+
+def check_rewards(values: Any, count: int, name: Any) -> None:
+  """Raise `EnvError` if `compute_reward` does not return a number per goal.
+
+  Args:
+    values: Result for a batch.
+    count: Size of the batch.
+    name: Name that the user gave to the environment.
+  """
+  array = to_array(values)
+  if array.size != count or array.dtype.kind not in _NUMBERS:
+    raise errors.EnvError(
+      f'compute_reward of environment {name} returns shape {array.shape} and '
+      f'dtype {array.dtype} for a batch of {count} goals; return one number '
+      'per goal.'
+    )
+  if kind := not_finite(array):
+    raise BadNumber(
+      f'compute_reward of environment {name} returns a reward that is {kind}; '
+      'return finite numbers.'
+    )
+
+
+def to_array(value: Any) -> np.ndarray:
+  """Return an array; one of None for lists of different lengths."""
+  try:
+    return np.asarray(value)
+  except ValueError:
+    return np.array(None)
+
+
+def _show(value):
+  words = ' '.join(repr(value).split())
+  return words if len(words) < _MOST_SHOWN else f'{words[:_MOST_SHOWN]}...'
 
 
 def find_name(env: Any) -> str:
@@ -82,11 +171,11 @@ def explained(name: Any, when: str) -> Iterator[None]:
   """
   try:
     yield
-  except Exception as error:  # Whatever the user's code may raise.
+  except MISTAKES as error:
     raise translate(error, name, when) from None
 
 
-def translate(error: Exception, name: Any, when: str) -> Exception:
+def translate(error: BaseException, name: Any, when: str) -> BaseException:
   """Return the error to raise for an environment's error; see `explained`."""
   if isinstance(error, _EXPLAINED):
     return error

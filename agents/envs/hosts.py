@@ -22,7 +22,6 @@ import functools
 import itertools
 import multiprocessing
 import multiprocessing.connection
-import multiprocessing.resource_tracker
 import os
 import signal
 import sys
@@ -34,6 +33,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from agents.envs import shared_arrays
 from agents.run import errors
 
 _START_METHOD = 'spawn'
@@ -312,7 +312,7 @@ def _without_main_module() -> Iterator[None]:
 def _signals_blocked() -> Iterator[None]:
   """Keep signals from new processes until they have set their handlers."""
   # Its start would unblock signals.
-  multiprocessing.resource_tracker.ensure_running()
+  shared_arrays.start_tracker()
   before = signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_PARENT)
   try:
     yield
@@ -363,14 +363,14 @@ def _serve(conn, unpack, close_timeout, dies_with_parent=False):
       conn.send(_answer(served, *request))
   except (EOFError, KeyboardInterrupt, ConnectionError):
     pass
-  except Exception as error:
+  except (Exception, SystemExit) as error:
     known = errors.UsageError, errors.EnvError, errors.WorkerDeath
     if not isinstance(error, known):
       error = WorkerError(traceback.format_exc())
     with contextlib.suppress(OSError):
       conn.send((error, None))
   finally:
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(Exception, SystemExit):
       getattr(served, 'close', lambda: None)()
     conn.close()
 

@@ -1,6 +1,11 @@
 """The minitaur of PyBullet, a quadruped without a registered id."""
 
+import ast
 import importlib
+import importlib.util
+import os
+import sys
+import types
 from typing import Any
 
 from agents.envs import adapters, quiet
@@ -42,6 +47,73 @@ def minitaur(duck: bool = False, **changes: Any) -> adapters.GymEnv:
     changes['env_randomizer'] = randomizer
   with quiet.quietly():
     return adapters.GymEnv(constructor(**{**_DEFAULTS, **changes}))
+
+
+# Classes that also have no ids, and their modules.
+CLASSES = {
+  'MinitaurReactiveEnv': 'minitaur_reactive_env',
+  'MinitaurTrottingEnv': 'minitaur_trotting_env',
+}
+_ENVS = 'pybullet_envs.minitaur.envs'
+
+
+def create(name: str, **settings: Any) -> adapters.GymEnv:
+  """Create a minitaur of `CLASSES`, for which PyBullet has trained policies.
+
+  Args:
+    name: Name of the class.
+    **settings: Its arguments.
+
+  Raises:
+    UsageError: If PyBullet is missing.
+  """
+  try:
+    with quiet.quietly():
+      for message in ('timestamp', 'vector', 'minitaur_logging'):
+        _load_messages(f'{_ENVS}.{message}_pb2')
+      module = importlib.import_module(f'{_ENVS}.{CLASSES[name]}')
+      return adapters.GymEnv(getattr(module, name)(**settings))
+  except ImportError as error:
+    raise errors.UsageError(
+      f'{name} needs PyBullet, which cannot be imported ({error}): '
+      f'{errors.how_to_install("pybullet")}.'
+    ) from None
+
+
+def _load_messages(name):
+  """Define the protocol messages of a module.
+
+  PyBullet's modules were generated for a version of protobuf that refuses to
+  work beside current ones. They contain the definitions, as bytes.
+  """
+  if name in sys.modules:
+    return
+  from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+  spec = importlib.util.find_spec(_ENVS.rpartition('.')[0])
+  folder = list((spec and spec.submodule_search_locations) or ())
+  if not folder:
+    raise ImportError(f'{_ENVS} is missing')
+  path = os.path.join(folder[0], 'envs', f'{name.rpartition(".")[2]}.py')
+  with open(path, encoding='utf-8') as file_:
+    tree = ast.parse(file_.read())
+  given = next(
+    x.value
+    for x in ast.walk(tree)
+    if isinstance(x, ast.keyword) and x.arg == 'serialized_pb'
+  )
+  # Python 2 needed a function around the text.
+  text = ast.literal_eval(
+    given.args[0] if isinstance(given, ast.Call) else given
+  )
+  content = text if isinstance(text, bytes) else text.encode('latin1')
+  proto = descriptor_pb2.FileDescriptorProto.FromString(content)
+  pool = descriptor_pool.Default()
+  found = pool.AddSerializedFile(content) or pool.FindFileByName(proto.name)
+  module = types.ModuleType(name)
+  for key, value in found.message_types_by_name.items():
+    setattr(module, key, message_factory.GetMessageClass(value))
+  sys.modules[name] = module
 
 
 def _import_minitaur(name):

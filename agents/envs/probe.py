@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from agents.envs import check, hosts, opengl, spaces
-from agents.run import errors
 
 # More messages than an environment can have.
 _MESSAGES = 10**6
@@ -42,8 +41,9 @@ def describe(env: Any) -> dict[str, Any]:
     `action_space` (dict from agent name to description; the only name is
     `agent` unless the space is a dictionary) and `max_episode_steps` (None for
     no limit). A description is a dict of `typ`, `Box` or `Discrete`; `dim`, the
-    shape or the number of choices; and `lim`, lists of lower and upper bounds,
-    None if discrete.
+    shape or the number of choices; `lim`, lists of lower and upper bounds,
+    None if discrete; `dtype` if that of a box is not float32; and `start`, the
+    first choice, if that is not 0.
 
   Raises:
     UsageError: If the kind of a space is not supported.
@@ -51,32 +51,10 @@ def describe(env: Any) -> dict[str, Any]:
   spec = getattr(env, 'spec', None)
   return {
     'env_type': type(getattr(env, 'unwrapped', env)).__name__,
-    'observation_space': _describe(spaces.convert(env.observation_space)),
-    'action_space': _describe(spaces.convert(env.action_space)),
+    'observation_space': spaces.describe(env.observation_space),
+    'action_space': spaces.describe(env.action_space),
     'max_episode_steps': getattr(spec, 'max_episode_steps', None),
   }
-
-
-def _describe(space, path=''):
-  """Dict from path to description; the path is `agent` if there is one."""
-  kind = type(space).__name__
-  if kind == 'Dict':
-    parts: dict[str, Any] = {}
-    for key, below in space.spaces.items():
-      parts.update(_describe(below, f'{path}/{key}' if path else key))
-    return parts
-  found: dict[str, Any]
-  if kind == 'Box':
-    lim = [space.low.tolist(), space.high.tolist()]
-    found = {'typ': kind, 'dim': list(space.shape), 'lim': lim}
-  elif kind == 'Discrete':
-    found = {'typ': kind, 'dim': int(space.n), 'lim': None}
-  else:
-    raise errors.UsageError(
-      f'Spaces of the kind {kind} ({space}) are not supported; use an '
-      'environment with boxes or discrete spaces, or dictionaries of them.'
-    )
-  return {path or 'agent': found}
 
 
 def inspect(

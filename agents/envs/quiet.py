@@ -1,19 +1,18 @@
 """Silence the output of old libraries."""
 
 import contextlib
-import ctypes
-import io
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator
+
+from agents.run import streams
 
 # What pygame prints when it is imported, and the packages that it imports.
 os.environ.setdefault('PYGAME_HIDE_SUPPORT_PROMPT', '1')
 warnings.filterwarnings('ignore', message='pkg_resources is deprecated')
-# Our wrappers step past the end if an episode must be long enough.
-warnings.filterwarnings('ignore', message=r".*You are calling 'step\(\)' even")
+# `adapters` tries whether an environment renders.
+warnings.filterwarnings('ignore', message='.*not in the possible render_modes')
 
 
 @contextlib.contextmanager
@@ -32,42 +31,12 @@ def quietly() -> Iterator[None]:
     # Its modules import each other without naming the package.
     sys.path.extend(sys.modules['pybullet_envs'].__path__)
   with (
-    contextlib.redirect_stderr(io.StringIO()),
-    contextlib.redirect_stdout(io.StringIO()),
+    streams.silence(),
     warnings.catch_warnings(),
-    hold_back(1, 2),
+    streams.hold_back(1, 2),
   ):
     warnings.simplefilter('ignore')
     try:
       yield
     finally:
       sys.path[:] = path
-
-
-@contextlib.contextmanager
-def hold_back(*streams: int) -> Iterator[None]:
-  """Hold back output that libraries write to a stream, unless they fail.
-
-  Args:
-    *streams: 1 for standard output, 2 for standard error.
-
-  Yields:
-    Nothing.
-  """
-  saved = [os.dup(x) for x in streams]
-  with tempfile.TemporaryFile() as held:
-    for stream in streams:
-      os.dup2(held.fileno(), stream)
-    try:
-      yield
-    except BaseException:
-      held.seek(0)
-      os.write(saved[-1], held.read())
-      raise
-    finally:
-      # What waits in the buffers of C would be printed at the end otherwise.
-      with contextlib.suppress(AttributeError, OSError, TypeError):
-        ctypes.CDLL(None).fflush(None)
-      for stream, copy in zip(streams, saved):
-        os.dup2(copy, stream)
-        os.close(copy)

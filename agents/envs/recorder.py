@@ -61,11 +61,12 @@ class Recorder:
     self._frames.append(frame.copy())
 
   def finish(self) -> str | None:
-    """Write the current video, if any, and return its path."""
+    """Write the current video, if it has frames, and return its path."""
     path, frames = self._path, self._frames
     self.cancel()
-    if path:
-      video.write_video(path, frames, self._fps)
+    if not (path and frames):
+      return None
+    video.write_video(path, frames, self._fps)
     return path
 
   def cancel(self) -> None:

@@ -1,7 +1,8 @@
 """Arrays that hold the data of a batch of environments in shared memory."""
 
+import signal
 from collections.abc import Mapping
-from multiprocessing import shared_memory
+from multiprocessing import resource_tracker, shared_memory
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ class Arrays:
     ]
     buffer: Any = np.zeros(sum(sizes), np.uint8)
     if shared:
+      start_tracker()
       self._block = shared_memory.SharedMemory(name, name is None, sum(sizes))
       buffer = self._block.buf
     offsets = np.cumsum([0, *sizes])
@@ -54,3 +56,17 @@ class Arrays:
       if self._is_owner:
         self._block.unlink()
       self._block = None
+
+
+def start_tracker() -> None:
+  """Start the process of Python that removes shared memory in the end.
+
+  It belongs to the group of the program, and a closed terminal must not end it
+  before the program.
+  """
+  before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+  try:
+    resource_tracker.ensure_running()
+  finally:
+    if signal.SIGHUP not in before:
+      signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])

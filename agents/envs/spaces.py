@@ -28,6 +28,39 @@ def is_discrete(space: Any) -> bool:
   return type(space).__name__ == 'Discrete'
 
 
+def vector_box(space: Any) -> gymnasium.spaces.Box | None:
+  """Return the box of a space of vectors; None for spaces of other values.
+
+  Bits (`MultiBinary`) and several integers (`MultiDiscrete`) are vectors, too.
+  """
+  kind = type(space).__name__
+  if len(getattr(space, 'shape', None) or ()) != 1:
+    return None
+  if kind == 'MultiBinary':
+    return box(np.zeros(space.shape), np.ones(space.shape))
+  if kind == 'MultiDiscrete':
+    start = getattr(space, 'start', np.zeros(space.shape))
+    return box(start, start + space.nvec - 1)
+  return box(space.low, space.high) if kind == 'Box' else None
+
+
+def suits_convolutions(space: Any) -> bool:
+  """Return whether observations are images that PPO's convolutions can see.
+
+  They have at least 36 pixels in both directions, with any number of channels,
+  first or last, such as stacked frames. They are of uint8, or other numbers
+  with finite bounds. Gray ones of uint8 need no channels.
+  """
+  shape = list(getattr(space, 'shape', None) or [])
+  if type(space).__name__ != 'Box' or len(shape) not in (2, 3):
+    return False
+  large = sorted(shape)[-2] >= 36 and shape[1] >= 36
+  if np.dtype(space.dtype) == np.uint8:
+    return large
+  # Matrices of other numbers are rarely images.
+  return large and len(shape) == 3 and bool(find_scalable(space).all())
+
+
 def first_action(space: Any) -> int | None:
   """Return the smallest discrete action, None if actions are not discrete."""
   return int(getattr(space, 'start', 0)) if is_discrete(space) else None
@@ -39,9 +72,33 @@ def count_outputs(space: Any) -> int:
 
 
 def to_plain(space: Any) -> dict[str, Any]:
-  """Convert a box or discrete space to plain data for `from_plain`."""
-  if is_discrete(space):
+  """Convert a space to plain data for `from_plain`.
+
+  Args:
+    space: Box, `Discrete`, `MultiBinary`, `MultiDiscrete`, or a dictionary or
+      tuple of them, of gym or gymnasium.
+
+  Raises:
+    NotImplementedError: If the kind of space is not supported.
+  """
+  kind = type(space).__name__
+  if kind == 'Discrete':
     return {'n': int(space.n), 'start': first_action(space)}
+  if kind == 'Dict':
+    return {'dict': {k: to_plain(x) for k, x in space.spaces.items()}}
+  if kind == 'Tuple':
+    return {'tuple': [to_plain(x) for x in space.spaces]}
+  if kind == 'MultiBinary':
+    # Spaces made from a number differ from those made from a shape.
+    return {'bits': np.asarray(space.n).tolist()}
+  if kind == 'MultiDiscrete':
+    start = getattr(space, 'start', np.zeros(space.shape, int))
+    return {
+      'choices': space.nvec.tolist(),
+      'starts': np.asarray(start).tolist(),
+    }
+  if kind != 'Box':
+    raise NotImplementedError(f'Unknown kind of space {space!r}.')
   low, high = (
     (x.min() if x.min() == x.max() else x).tolist()
     for x in (space.low, space.high)
@@ -52,8 +109,18 @@ def to_plain(space: Any) -> dict[str, Any]:
 
 def from_plain(plain: Mapping[str, Any]) -> Any:
   """Restore a space from the result of `to_plain`."""
+  kinds = gymnasium.spaces
   if 'n' in plain:
-    return gymnasium.spaces.Discrete(**plain)
+    return kinds.Discrete(**plain)
+  if 'dict' in plain:
+    return dictionary({k: from_plain(x) for k, x in plain['dict'].items()})
+  if 'tuple' in plain:
+    return kinds.Tuple([from_plain(x) for x in plain['tuple']])
+  if 'bits' in plain:
+    return kinds.MultiBinary(plain['bits'])
+  if 'choices' in plain:
+    start = np.array(plain['starts'])
+    return kinds.MultiDiscrete(np.array(plain['choices']), start=start)
   shape, dtype = plain['shape'], plain['dtype']
   low, high = (np.broadcast_to(plain[x], shape) for x in ('low', 'high'))
   return box(low, high, dtype)
@@ -140,6 +207,66 @@ def find_scalable(space: Any) -> np.ndarray:
     return np.isfinite(2 * (high - low))
 
 
+class UnitBox:
+  """Scaling of actions from [-1, 1] to a box, dimension by dimension.
+
+  Dimensions without finite bounds, or with bounds too far apart for their
+  dtype, are passed through unchanged.
+
+  Args:
+    space: Box of gym or gymnasium.
+
+  Attributes:
+    space: Box of the actions to scale.
+    enabled: Which dimensions are scaled, bool [size].
+    low, high: Bounds to scale them to [size].
+  """
+
+  def __init__(self, space: Any):
+    self.enabled = find_scalable(space)
+    low, high = float_bounds(space)
+    self.low = np.where(self.enabled, low, -1)
+    self.high = np.where(self.enabled, high, 1)
+    # What is too wide to scale counts as infinite.
+    wide = np.isfinite(low) & np.isfinite(high) & ~self.enabled
+    self.space = box(
+      np.where(self.enabled, -1, np.where(wide, -np.inf, low)),
+      np.where(self.enabled, 1, np.where(wide, np.inf, high)),
+    )
+
+  def to_box(self, action: Any) -> np.ndarray:
+    """Return actions [..., size] scaled from [-1, 1]."""
+    mapped = (action + 1) / 2 * (self.high - self.low) + self.low
+    return np.where(self.enabled, mapped, action)
+
+  def from_box(self, action: Any) -> np.ndarray:
+    """Return actions [..., size] scaled to [-1, 1]."""
+    width = self.high - self.low
+    mapped = 2 * (action - self.low) / np.where(width > 0, width, 1) - 1
+    return np.where(self.enabled, mapped, action)
+
+
+class Choice:
+  """Choice of a discrete action by the largest entry of a vector.
+
+  Args:
+    space: `Discrete` of gym or gymnasium.
+
+  Attributes:
+    space: Box of the vectors, [-1, 1] in each dimension.
+    start: Smallest action.
+  """
+
+  def __init__(self, space: Any):
+    ones = np.ones(int(space.n), np.float32)
+    self.space = box(-ones, ones)
+    self.start = first_action(space) or 0
+
+  def choose(self, vector: Any) -> Any:
+    """Return the actions int64 [...] that vectors [..., n] choose."""
+    return self.start + np.argmax(vector, -1)
+
+
 class Ranges:
   """Linear scaling between the ranges of an environment and [-1, 1].
 
@@ -156,6 +283,9 @@ class Ranges:
   Attributes:
     observation_space: Space of scaled observations.
     action_space: Space of scaled actions.
+    observed: Lower bounds and widths of observations, None if they stay.
+    acted: Lower and upper bounds of actions, None if they are not scaled.
+    start: Smallest discrete action, None if actions are not discrete.
 
   Raises:
     ValueError: If a range to scale is infinite.
@@ -168,41 +298,43 @@ class Ranges:
     observ: bool | None = None,
     action: bool | None = None,
   ):
-    self._start = first_action(action_space)
+    self.start = first_action(action_space)
     self._fit = fitting(action_space)
-    self._observ = _bounds(observation_space, observ, 'observation')
-    self._action = None
+    self.observed: tuple[np.ndarray, np.ndarray] | None = None
+    self.acted: tuple[np.ndarray, np.ndarray] | None = None
     self.observation_space, self.action_space = observation_space, action_space
-    if self._observ:
-      low, high = self._observ
+    if bounds := _bounds(observation_space, observ, 'observation'):
+      low, high = bounds
       # Constant dimensions become -1.
-      self._width = np.where(high > low, high - low, 1).astype(low.dtype)
+      width = np.where(high > low, high - low, 1).astype(low.dtype)
+      self.observed = low, width
       self.observation_space = _unit_box(observation_space)
-    if self._start is None:
-      self._action = _bounds(action_space, action, 'action')
-      if self._action:
+    if self.start is None:
+      self.acted = _bounds(action_space, action, 'action')
+      if self.acted:
         self.action_space = _unit_box(action_space)
-    elif self._start:
+    elif self.start:
       self.action_space = discrete(action_space.n)
 
   def observ(self, value: Any) -> Any:
     """Return observations scaled to [-1, 1]."""
-    if not self._observ:
+    if not self.observed:
       return value
-    return 2 * (value - self._observ[0]) / self._width - 1
+    low, width = self.observed
+    return 2 * (value - low) / width - 1
 
   def action(self, value: Any) -> Any:
     """Return actions scaled to the range of the environment."""
-    if self._start:
-      return value + self._start
-    if not self._action:
+    if self.start:
+      return value + self.start
+    if not self.acted:
       return value
-    low, high = self._action
+    low, high = self.acted
     return (value + 1) / 2 * (high - low) + low
 
   def clipped_action(self, value: Any) -> Any:
     """Return `action` of the clipped value, see `fitting`."""
-    if self._start is None:
+    if self.start is None:
       value = np.clip(value, self.action_space.low, self.action_space.high)
     return self._fit(self.action(value))
 
@@ -252,6 +384,50 @@ def convert(space: Any) -> gymnasium.Space:
   if kind == 'Discrete':
     start = getattr(space, 'start', 0)
     return gymnasium.spaces.Discrete(int(space.n), start=int(start))
+  if kind == 'MultiBinary':
+    return gymnasium.spaces.MultiBinary(space.n)
+  if kind == 'MultiDiscrete':
+    return gymnasium.spaces.MultiDiscrete(np.asarray(space.nvec))
+  if kind == 'Tuple':
+    return gymnasium.spaces.Tuple([convert(x) for x in space.spaces])
   if kind == 'Dict':
     return dictionary(space.spaces)
   raise NotImplementedError(f'Unknown kind of space {space!r}.')
+
+
+def describe(space: Any, path: str = '') -> dict[str, dict[str, Any]]:
+  """Describe a space as plain data.
+
+  Args:
+    space: Space of gym or gymnasium.
+    path: Keys that lead to it, joined by `/`; none by default.
+
+  Returns:
+    Dict from path, `agent` if there is none, to a dict, see
+    `agents.envs.probe.describe`.
+
+  Raises:
+    UsageError: If the kind of space is not supported.
+  """
+  kind = type(space).__name__
+  if kind == 'Dict':
+    parts: dict[str, Any] = {}
+    for key, below in space.spaces.items():
+      parts.update(describe(below, f'{path}/{key}' if path else key))
+    return parts
+  found: dict[str, Any]
+  if kind == 'Box':
+    lim = [space.low.tolist(), space.high.tolist()]
+    found = {'typ': kind, 'dim': list(space.shape), 'lim': lim}
+    if space.dtype != np.float32:
+      found['dtype'] = str(np.dtype(space.dtype))
+  elif kind == 'Discrete':
+    found = {'typ': kind, 'dim': int(space.n), 'lim': None}
+    if start := first_action(space):
+      found['start'] = start
+  else:
+    raise errors.UsageError(
+      f'Spaces of the kind {kind} ({space}) are not supported; use an '
+      'environment with boxes or discrete spaces, or dictionaries of them.'
+    )
+  return {path or 'agent': found}

@@ -194,7 +194,7 @@ class Group:
   def close(self) -> None:
     """Close all environments that have a `close` method."""
     for env in self.envs:
-      with contextlib.suppress(Exception):
+      with contextlib.suppress(Exception, SystemExit):
         getattr(env, 'close', lambda: None)()
 
   def access(self, unused_index: Any, name: str) -> Callable[[], Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from agents.run import errors, files
 
 SIZE = 256  # Height or width of frames, whichever is smaller.
-_GAP = 2
+GAP = 2  # Pixels between frames that are shown side by side.
 _SHEET_WIDTH = 1600
 _FONT_SIZES = (16, 14, 12, 10)
 _STRIP_HEIGHT = 24
@@ -197,11 +197,11 @@ def contact_sheet(videos: Sequence[np.ndarray]) -> np.ndarray:
   Returns:
     uint8 array [height of the sheet, width of the sheet, 3].
   """
-  columns = max(3, _SHEET_WIDTH // (videos[0].shape[2] + _GAP))
+  columns = max(3, _SHEET_WIDTH // (videos[0].shape[2] + GAP))
   rows = []
   for video in videos:
     index = np.linspace(0, len(video) - 1, columns).round().astype(int)
-    pad = ((0, 0), (0, _GAP), (0, _GAP), (0, 0))
+    pad = ((0, 0), (0, GAP), (0, GAP), (0, 0))
     frames = np.pad(np.asarray(video)[index], pad, constant_values=255)
     rows.append(np.concatenate(list(frames), 1))
   return np.concatenate(rows, 0)

@@ -89,6 +89,7 @@ class AgentBase:
       )
     if space['typ'] == 'Discrete':
       actions = np.random.randint(space['dim'], size=num_workers)
+      actions += space.get('start', 0)
     else:
       low, high = find_limits(space, f'random actions of agent {self.name!r}')
       shape = (num_workers, *space['dim'])

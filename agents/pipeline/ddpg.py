@@ -1,5 +1,6 @@
 """Deep deterministic policy gradient (Lillicrap et al., 2016)."""
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -64,10 +65,33 @@ class DDPGAgent(base.AgentBase):
     with self.session.profiler('graph'):
       actions = self.policy.act(observations[self._key])
     if not deterministic:
-      scale = (self._high - self._low) / 2
-      actions = actions + scale * self._noise.step(masks)
-      actions = np.clip(actions, self._low, self._high).astype(np.float32)
+      actions = self._explore(actions, self._noise.step(masks))
     return {'actions': actions, 'hidden_state': hidden_state, 'artifacts': {}}
+
+  def explore(
+    self, actions: np.ndarray, states: Sequence[Any]
+  ) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Add noise to actions outside of a training.
+
+    Args:
+      actions: Actions [batch, size].
+      states: Noise of the step before for each row, None for none.
+
+    Returns:
+      Tuple of the actions and the noise of each row.
+    """
+    noise = copy.copy(self._noise)
+    noise.value = np.stack(
+      [np.zeros(len(self._low)) if x is None else x for x in states]
+    )
+    masks = np.array([[x is not None] for x in states], np.float32)
+    value = noise.step(masks)
+    return self._explore(actions, value), list(value)
+
+  def _explore(self, actions, noise):
+    scale = (self._high - self._low) / 2
+    noisy = actions + scale * noise
+    return np.clip(noisy, self._low, self._high).astype(np.float32)
 
   def learn(self, batch: Mapping[str, np.ndarray]) -> dict[str, float]:
     """Improve the policy on transitions [batch, ...]."""
@@ -172,6 +196,10 @@ class DDPGPolicy:
     polyak: Weight of the current networks in the moving average of the targets.
     actor: Function from observations and bounds to actions.
     critic: Function from observations and actions to values [batch, 1].
+
+  Attributes:
+    observed: Placeholder of observations [batch, size].
+    chosen: Tensor of their actions [batch, size], without noise.
   """
 
   def __init__(
@@ -209,6 +237,7 @@ class DDPGPolicy:
     train = self._define_training(networks, targets, observ, value, goal)
     # Callables spare the preparations of each `Session.run`.
     make = sess.make_callable
+    self.observed, self.chosen = observ, mode
     self._act = make(mode, [observ])
     self._evaluate = make(value[:, 0], [observ, action])
     self._train = make(train, [observ, action, reward, terminal, next_observ])

@@ -6,7 +6,7 @@ Does not import TensorFlow, because environments run in separate processes.
 import functools
 from typing import Any
 
-from agents.envs import adapters, probe, wrappers
+from agents.envs import adapters, contract, probe, wrappers
 from agents.pipeline import toolbox
 from agents.run import errors
 
@@ -18,15 +18,16 @@ def make(tree: dict, render: bool = False) -> Any:
   """Create an environment whose episodes depend only on its seed.
 
   Args:
-    tree: Dict of `name`, an id of gymnasium or gym, or `constructor`, the
-      dotted name of a class or function. Optional keys are `kwargs` for it,
-      `from_module`, the name of a module that registers ids, and `wrappers`, a
-      list of dicts of `name` (dotted), `args` and `enabled`, innermost first.
-      The result of `inspect` may be stored under `config`.
+    tree: Dict of `name`, an id of gymnasium or gym or `module:function`, or
+      `constructor`, the dotted name of a class or function. Optional keys are
+      `kwargs` for it, `from_module`, the name of a module that registers ids,
+      and `wrappers`, a list of dicts of `name` (dotted), `args` and `enabled`,
+      innermost first. The result of `inspect` may be stored under `config`.
     render: Whether images will be rendered.
 
   Raises:
-    UsageError: If the tree has unknown keys or names that do not exist.
+    UsageError: If the tree has unknown keys or names that do not exist, or
+      spaces do not fit.
   """
   _check_keys(tree, _KEYS, 'environment')
   kwargs = tree.get('kwargs', {})
@@ -36,12 +37,14 @@ def make(tree: dict, render: bool = False) -> Any:
     env = adapters.adapt(toolbox.get_class(tree['constructor'])(**kwargs))
   elif tree.get('name'):
     mode = 'rgb_array' if render else None
-    env = adapters.make(tree['name'], mode, **kwargs)
+    env = adapters.create(tree['name'], mode, **kwargs)
   else:
     raise errors.UsageError(
       f'The environment {dict(tree)} has neither a name nor a constructor; '
       'set name to the id of an environment.'
     )
+  name = tree.get('name') or tree['constructor']
+  contract.check_spaces(env, name, 'pipeline')
   env = wrappers.with_own_randomness(env)
   for wrapper in tree.get('wrappers', ()):
     _check_keys(wrapper, _WRAPPER_KEYS, 'wrapper')
@@ -54,10 +57,9 @@ def make(tree: dict, render: bool = False) -> Any:
 def needs_process(tree: dict, render: bool) -> bool:
   """Return whether an environment needs a process without TensorFlow."""
   # What a module of the user creates is not known here.
-  unknown = tree.get('from_module') or tree.get('constructor')
-  return render and bool(
-    unknown or adapters.renders_with_opengl(tree.get('name', ''))
-  )
+  name = tree.get('name', '')
+  unknown = tree.get('from_module') or tree.get('constructor') or ':' in name
+  return render and bool(unknown or adapters.renders_with_opengl(name))
 
 
 def inspect(tree: dict) -> dict:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import errors, log, messages, references
+from agents.run import errors, log, messages, names, references
 
 LEVELS = ('DEBUG', 'INFO', 'WARN', 'ERROR', 'FATAL')
 _COLORS = ('\033[90m', '', '\033[33m', '\033[31m', '\033[1;31m')
@@ -268,7 +268,7 @@ class Writer:
   ) -> None:
     """Write the mean of a monitor's statistics; use it as its listener."""
     step = meta.get('frame', meta.get('epoch', 0))
-    self.add_scalar(name.strip('/'), mean(statistics), step)
+    self.add_scalar(names.plain_name(name.strip('/')), mean(statistics), step)
 
 
 def read(path: str) -> dict[str, dict[str, np.ndarray]]:

@@ -68,6 +68,13 @@ class ObservationNormalizer:
       result[path] = value.astype(np.float32)
     return result
 
+  def scaling(self, path: str) -> tuple[Any, Any, float]:
+    """Return mean, scale and limit of the values of a path."""
+    moments = self._moments.get(path)
+    if not moments:
+      return 0.0, 1.0, self._clip
+    return moments.mean, moments.scale, self._clip
+
   def state_dict(self) -> dict[str, Any]:
     """Return the moments for a checkpoint."""
     return {path: dict(vars(x)) for path, x in self._moments.items()}

@@ -27,9 +27,10 @@ class PPOAgent(base.AgentBase):
     observation_space: Plain description of the observations, a box.
     policy: Function that creates a `Policy`, or an object with its methods,
       from the shape of observations, the size of actions, and a bool tensor
-      that is True in training.
-    **kwargs: See `AgentBase`; the action space is a box, the sampler returns
-      entire episodes, or None if there are too few.
+      that is True in training; gets `discrete=True` for discrete actions, whose
+      size is their number.
+    **kwargs: See `AgentBase`; actions are a box or discrete, the sampler
+      returns entire episodes, or None if there are too few.
 
   Raises:
     UsageError: If a space or the number of processes is not supported.
@@ -45,26 +46,27 @@ class PPOAgent(base.AgentBase):
     super().__init__(*args, **kwargs)
     base.check_processes(self.session.comm, self.name, 'use agents.train_ppo')
     observ_shape = base.find_shape(observation_space, 'observations', False)
-    action_shape = base.find_shape(self.action_space, 'actions')
     # Callables spare the preparations of each `Session.run`.
     self._make = self.session.tf_session().make_callable
-    self._define_graph(policy, observ_shape, action_shape)
+    self._define_graph(policy, observ_shape)
 
   def action_generator(
     self, observations, hidden_state, masks, deterministic=False
   ) -> dict[str, Any]:
     """Sample actions, or return their means; see `AgentBase`.
 
-    The artifacts are `mean` and `logstd`, float32 [workers, size].
+    The artifacts are the parameters of their distribution, float32 [workers,
+    size]: `mean` and `logstd`, or `logits` of discrete actions, which are int32
+    [workers].
     """
     with self.session.profiler('graph'):
-      action, mean, logstd, state = self._act(
+      action, *parameters, state = self._act(
         not deterministic, observations['agent'], hidden_state * masks
       )
     return {
       'actions': action,
       'hidden_state': state,
-      'artifacts': {'mean': mean, 'logstd': logstd},
+      'artifacts': dict(zip(self.policy.family.PARAMETERS, parameters)),
     }
 
   def remember(self, observations, rewards) -> None:
@@ -77,8 +79,9 @@ class PPOAgent(base.AgentBase):
     summary = self._update(
       batch['/observations/agent'],
       batch[f'{prefix}/actions'],
-      batch[f'{prefix}/artifacts/mean'],
-      batch[f'{prefix}/artifacts/logstd'],
+      *(
+        batch[f'{prefix}/artifacts/{x}'] for x in self.policy.family.PARAMETERS
+      ),
       batch['/rewards'][..., 0],
       batch['/lengths'],
     )
@@ -92,16 +95,25 @@ class PPOAgent(base.AgentBase):
     for key, value in self.step().items():
       self.session.monitor(f'/update/{self.name}/{key}', value)
 
-  def _define_graph(self, policy, observ_shape, action_shape):
+  def _define_graph(self, policy, observ_shape):
     """Build the policy and the functions that execute parts of it."""
+    space, kind = self.action_space, tf.float32
+    action: tuple[Any, tuple[int, ...]]
+    if space and space['typ'] == 'Discrete':
+      size, options, action = space['dim'], {'discrete': True}, (tf.int32, ())
+    else:
+      (size,) = base.find_shape(space, 'actions')
+      options, action = {}, (kind, (size,))
     with tf.device('/cpu:0'):
       sampling = tf.placeholder(tf.bool, (), f'{self.name}/sampling')
       with tf.variable_scope(self.name):
-        self.policy = policy(observ_shape, action_shape[0], sampling)
+        self.policy = policy(observ_shape, size, sampling, **options)
       self.hidden_size = self.policy.state_size or 1
       with tf.name_scope(self.name):
         self._define_steps(sampling, observ_shape)
-        self._define_update([observ_shape, *[action_shape] * 3, []])
+        parameters = [(kind, (size,))] * len(self.policy.family.PARAMETERS)
+        step = (kind, observ_shape), action, *parameters, (kind, ())
+        self._define_update(step)
 
   def _define_steps(self, sampling, observ_shape):
     observ = tf.placeholder(tf.float32, [None, *observ_shape], 'observ')
@@ -116,10 +128,11 @@ class PPOAgent(base.AgentBase):
     remembered = self.policy.remember(observ, reward)
     self._remember = self._make(remembered.op, [observ, reward])
 
-  def _define_update(self, shapes):
+  def _define_update(self, kinds):
+    """Build the update for pairs of dtype and shape of a step."""
     config = self.policy.config
     leading = [config.update_every, config.max_length]
-    data = [tf.placeholder(tf.float32, [*leading, *x]) for x in shapes]
+    data = [tf.placeholder(x, [*leading, *y]) for x, y in kinds]
     length = tf.placeholder(tf.int32, leading[:1], 'length')
     summary = self.policy.update(data, length)
     self._update = self._make(summary, [*data, length])

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import logs
+from agents.run import locks
 
 _MEGABYTE = 2**20
 _QUERY = 'utilization.gpu,memory.total,memory.used'
@@ -87,7 +88,13 @@ class ResourceThread(threading.Thread):
         count = 0
         for key, value in self._meta().items():
           monitor.set_meta(key, value)
-        monitor.pack()
+        try:
+          monitor.pack()
+        except (OSError, locks.Lost) as error:
+          # The run itself tells what has become of its folder.
+          if not isinstance(error, locks.Lost):
+            self._logger.warn(f'Resources are no longer recorded: {error}')
+          return
 
   def _sample(self):
     """Dict from name to number; a source that fails is dropped."""

@@ -121,7 +121,7 @@ class Runner:
       mode: part(x)(session, mode) for mode, x in params['memory'].items()
     }
     self.agents = {
-      name: part(x)(session, self.memory, name=name, **_parts(x))
+      name: part(x)(session, self.memory, name=name, **find_parts(x))
       for name, x in params['agents'].items()
     }
     training = ['train', 'test'] if self._settings.test_act else ['train']
@@ -414,8 +414,8 @@ class Runner:
       info(f'Continue: {command}' + (f' --trust {trust}' if trust else ''))
 
 
-def _parts(node):
-  """Policy and sampler of an agent, as far as its node names them."""
+def find_parts(node: Mapping[str, Any]) -> dict[str, Any]:
+  """Return policy and sampler of an agent, as far as its node names them."""
   parts = {
     x: toolbox.get_part(node[x]) for x in ('policy', 'sampler') if x in node
   }

@@ -117,6 +117,12 @@ _EXCLUSIVE = (
   'load_checkpoint params',
   'load_checkpoint cpanel',
 )
+# Flags that others leave without effect.
+_UNUSED = {
+  'load_checkpoint': 'session_path',
+  'resume': 'session_name save_modules msg',
+  'dry_run': 'tensorboard',
+}
 
 
 class Session:
@@ -139,11 +145,15 @@ class Session:
     monitor: `Monitor`, whose means go to the writer.
     profiler: `Profiler`.
     writer: `Writer`, with `add_scalar`.
+    loaded: Paths of the session and of the checkpoint that were loaded; None
+      for a new session.
 
   Raises:
     UsageError: If an argument is not valid.
     SessionFinished: If the training to resume is finished.
   """
+
+  loaded: Any
 
   def __init__(self, argv: Sequence[str] | None = None) -> None:
     argv = list(sys.argv[1:] if argv is None else argv)
@@ -171,8 +181,8 @@ class Session:
 
     def read():
       if not self.is_loading:
-        return None, generate(args.params, args.cpanel)
-      path = os.path.abspath(os.path.expanduser(args.load_checkpoint))
+        return None, generate(args.params, args.cpanel, self._warnings)
+      path = os.path.abspath(files.expand(args.load_checkpoint))
       session = checkpoints.find_session(path)
       if args.resume and not args.dry_run:
         self._open.enter_context(folder.Run.open(session, _LOCK))
@@ -180,10 +190,10 @@ class Session:
       found = checkpoints.find_checkpoint(path, session, self._warnings.append)
       return (session, found), load(session, found)
 
-    self._loaded, parts = mpi.on_first_rank(self.comm, read)
+    self.loaded, parts = mpi.on_first_rank(self.comm, read)
     self.cpanel, self.params = parts
     repeal(self.params, args.repeal)
-    if self._loaded:
+    if self.loaded:
       # What is typed for --repeal is trusted.
       trust = references.parse(args.trust).and_typed(args.repeal.values())
       toolbox.check_names(self.params, trust)
@@ -197,7 +207,7 @@ class Session:
       if args.dry_run:
         return None
       if args.resume:
-        path = self._loaded[0]
+        path = self.loaded[0]
         if 'runner.n_epochs' in args.repeal:
           folder.unmark(path, _DONE)
         if folder.has(path, _DONE):
@@ -206,9 +216,9 @@ class Session:
             'number of epochs: --repeal \'{"runner.n_epochs": N}\'.'
           )
         return path
-      if self._loaded:
+      if self.loaded:
         child = 'evaluations' if args.play else 'customs'
-        return self._create(os.path.join(self._loaded[0], child))
+        return self._create(os.path.join(self.loaded[0], child))
       return self._create(args.session_path)
 
     # All ranks use the folder of checkpoints, only the first one the rest.
@@ -218,7 +228,7 @@ class Session:
 
   def _create(self, base):
     """Create the folder of a new session; return its path."""
-    base = os.path.abspath(os.path.expanduser(base))
+    base = os.path.abspath(files.expand(base))
     # No generator with a seed: names must not depend on that of a run.
     name = self.args.session_name
     name = name or time.strftime('session_%Y%m%d%H%M%S_') + secrets.token_hex(2)
@@ -298,8 +308,11 @@ class Session:
       self.logger.info(f'Session {self.path}.')
     for text in self._warnings:
       self.logger.warn(text)
-    if args.resume and args.session_name:
-      self.logger.warn('Flag --session-name has no effect with --resume.')
+    for why, names in _UNUSED.items():
+      for name in names.split():
+        if getattr(args, why) and getattr(args, name) != Flags.default(name):
+          flag, other = (x.replace('_', '-') for x in (name, why))
+          self.logger.warn(f'Flag --{flag} has no effect with --{other}.')
 
   def _add_output(self, output):
     self.writer.outputs.append(output)
@@ -373,7 +386,7 @@ class Session:
     Raises:
       UsageError: If it is damaged, or has other parameters or ranks.
     """
-    session, path = self._loaded
+    session, path = self.loaded
     stored = checkpoints.open_folder(session, self.comm)
     states = stored.load(path, self.tf_session(), self.is_resumed)
     memory = os.path.join(path, f'memory{self.comm.Get_rank()}')
@@ -522,13 +535,15 @@ def _describe_cpanel(argv):
 
 
 def generate(
-  name: str, given: Mapping[str, Any]
+  name: str, given: Mapping[str, Any], notes: list[str] | None = None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
   """Return the control panel and tree of a parameter module.
 
   Args:
-    name: Dotted name of the module.
+    name: Dotted name of the module, also one of digideep, see
+      `agents.pipeline.digideep`.
     given: Values that override those of its control panel.
+    notes: List to which to append sentences for the user.
 
   Raises:
     UsageError: If it is not a parameter module, or a value is not valid.
@@ -541,7 +556,16 @@ def generate(
         'agents.pipeline.params.ddpg_pendulum.'
       )
   cpanel = update_cpanel(module.cpanel, given)
-  return cpanel, module.gen_params(cpanel)
+  params = module.gen_params(cpanel)
+  # Agents of digideep have a type, those of the pipeline a class as name.
+  named = params.get('agents') if isinstance(params, Mapping) else None
+  nodes = named.values() if isinstance(named, Mapping) else []
+  if any(isinstance(x, Mapping) and 'type' in x for x in nodes):
+    from agents.pipeline import digideep
+
+    params, found = digideep.translate(params)
+    (notes if notes is not None else []).extend(found)
+  return cpanel, params
 
 
 def load(session: str, path: str) -> tuple[dict[str, Any], dict[str, Any]]:

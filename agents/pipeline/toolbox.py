@@ -24,8 +24,8 @@ def get_module(name: str) -> types.ModuleType:
   """Import a module by its dotted name.
 
   Raises:
-    UsageError: If the module does not exist. Errors raised inside it are passed
-      on.
+    UsageError: If the module does not exist or ends the program. Errors raised
+      inside it are passed on.
   """
   if not name or name.startswith('.'):
     raise errors.UsageError(
@@ -34,8 +34,19 @@ def get_module(name: str) -> types.ModuleType:
     )
   try:
     return importlib.import_module(name)
+  except SystemExit as error:
+    raise errors.UsageError(
+      f'Importing the module {name!r} ends the program with {error!r}; call '
+      'sys.exit only under if __name__ == "__main__".'
+    ) from None
   except ModuleNotFoundError as error:
     missing = error.name or ''
+    if missing.partition('.')[0] == 'digideep':
+      raise errors.UsageError(
+        f'The module {name!r} imports {missing!r}, which is not installed; '
+        'write "from agents.pipeline.digideep import MakeEnvironment" in place '
+        'of that line. docs/coming-from.md tells what takes the place of what.'
+      ) from None
     if name != missing and not name.startswith(missing + '.'):
       raise
     raise errors.UsageError(

@@ -4,6 +4,7 @@ import contextlib
 import functools
 from typing import Any
 
+from agents.envs import observations
 from agents.ppo import memory, policy, together, utility
 from agents.run import references, stopping
 from agents.tools import attr_dict, graph_errors, scopes
@@ -23,8 +24,8 @@ class PPOAlgorithm:
 
   Args:
     batch_env: In-graph batch environment of N environments; only the shapes
-      of its observations, actions and rewards are used, and the number of
-      actions if they are discrete.
+      of its observations, actions and rewards are used, the number of actions
+      if they are discrete, and the `Packing` of observations.
     unused_step: Variable of the global step.
     is_training: Bool tensor, whether to sample actions, store experience and
       improve the policy.
@@ -56,9 +57,15 @@ class PPOAlgorithm:
     discrete = action.dtype.is_integer
     size = batch_env.action_space.n if discrete else action.shape.as_list()[0]
     self._policy = policy.Policy(
-      observ.shape.as_list(), int(size), is_training, config, comm, discrete
+      observ.shape.as_list(),
+      int(size),
+      is_training,
+      config,
+      comm,
+      discrete,
+      observations.find_packing(batch_env),
     )
-    # Of parameters, there is one number per action or dimension of an action.
+    # Distribution parameters have one entry per action or action dimension.
     parameter = tf.zeros([size]) if discrete else action
     parameters = [parameter for _ in self._policy.family.PARAMETERS]
     template = (observ, action, *parameters, reward)
@@ -221,6 +228,7 @@ class PPOAlgorithm:
     def summarize():
       observ_filter = self._policy.observ_filter
       reward_filter = self._policy.reward_filter
+      vector = self._policy.vector(observ)
       reward_mean = tf.reduce_mean(reward_filter.transform(reward))
       return tf.summary.merge(
         [
@@ -229,7 +237,7 @@ class PPOAlgorithm:
           reward_filter.summary(),
           tf.summary.scalar('memory_size', tf.identity(self._memory_index)),
           tf.summary.histogram(
-            'normalized_observ', observ_filter.transform(observ)
+            'normalized_observ', observ_filter.transform(vector)
           ),
           tf.summary.histogram('action', action),
           tf.summary.scalar('normalized_reward', reward_mean),

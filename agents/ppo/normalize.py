@@ -4,8 +4,7 @@ import collections
 from collections.abc import Sequence
 from typing import Any
 
-from agents.run import mpi_ops
-from agents.tools import scopes
+from agents.tools import mpi_ops, scopes
 from agents.tools.tf1 import tf
 
 _Moments = collections.namedtuple('_Moments', 'count, mean, var_sum')
@@ -142,12 +141,32 @@ class StreamingNormalize:
     return tf.where(self._seen.count > 1, std, float('nan') * tf.ones_like(std))
 
 
+class Unchanged:
+  """Stands for a `StreamingNormalize` where the network scales the values."""
+
+  def transform(self, value: tf.Tensor) -> tf.Tensor:
+    """Return the value."""
+    return value
+
+  def update(self, unused_value: tf.Tensor) -> tf.Tensor:
+    """Return an empty summary."""
+    return tf.constant('')
+
+  def mark(self) -> tf.Operation:
+    """Do nothing."""
+    return tf.no_op()
+
+  def summary(self) -> tf.Tensor:
+    """Return an empty summary."""
+    return tf.constant('')
+
+
 def merge(filters: Sequence[StreamingNormalize], comm: Any) -> tf.Operation:
   """Combine the statistics of several processes with the same starting point.
 
-  All processes must execute it, see `agents.run.mpi_ops`. The starting point is
-  the state stored by `mark`, or the last merge. Exact up to rounding (Chan et
-  al., 1979).
+  All processes must execute it, see `agents.tools.mpi_ops`. The starting point
+  is the state stored by `mark`, or the last merge. Exact up to rounding (Chan
+  et al., 1979).
 
   Args:
     filters: List of filters.

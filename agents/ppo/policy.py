@@ -2,13 +2,17 @@
 
 import collections
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from agents import configs, networks
+from agents.envs import observations
 from agents.ppo import normalize, update, utility
-from agents.run import errors, references, saver
-from agents.tools import attr_dict, scopes
+from agents.run import errors, references
+from agents.tools import attr_dict, saver, scopes
 from agents.tools.categorical import Categorical
 from agents.tools.diag_normal import DiagNormal
 from agents.tools.tf1 import tf
@@ -40,6 +44,8 @@ class Policy:
       all of them, and so are statistics after `merge`.
     discrete: Whether actions are discrete, which requires the feed-forward
       network.
+    packing: `agents.envs.observations.Packing` if observations are rows of
+      bytes.
 
   Raises:
     UsageError: If the configuration is incomplete, or the network does not
@@ -47,7 +53,8 @@ class Policy:
 
   Attributes:
     config: The configuration as AttrDict.
-    observ_filter: `StreamingNormalize` of observations.
+    observ_filter: `StreamingNormalize` of vectors; images are unchanged.
+    observ_dtype: Type of observations: uint8 for images, otherwise float32.
     reward_filter: `StreamingNormalize` of rewards.
     family: Class of the policy's distributions; its `PARAMETERS` name the
       outputs of the network that it is created from.
@@ -63,6 +70,7 @@ class Policy:
     config: Mapping[str, Any],
     comm: Any = None,
     discrete: bool = False,
+    packing: observations.Packing | None = None,
   ) -> None:
     self.config = config = attr_dict.AttrDict(config)
     for key in ('network', 'optimizer', 'update_every', 'max_length'):
@@ -73,9 +81,15 @@ class Policy:
         )
     self._is_training = is_training
     self._comm = comm
-    self.observ_filter = normalize.StreamingNormalize(
-      tf.zeros(observ_shape), True, True, 5, 'normalize_observ'
-    )
+    images = configs.sees_images(config)
+    self.observ_dtype = tf.uint8 if images else tf.float32
+    self._packing = packing
+    self.observ_filter: Any = normalize.Unchanged()
+    vector = observ_shape if packing is None else [packing.size]
+    if not images or (packing and packing.size):
+      self.observ_filter = normalize.StreamingNormalize(
+        tf.zeros(vector), True, True, 5, 'normalize_observ'
+      )
     self.reward_filter = normalize.StreamingNormalize(
       tf.zeros(()), False, True, 10, 'normalize_reward'
     )
@@ -83,15 +97,19 @@ class Policy:
     self._device = '/gpu:0' if gpus else '/cpu:0'
     self.family = Categorical if discrete else DiagNormal
     network = configs.find(config.network)
-    # These two stand for each other, so that one configuration suits all.
-    heads = networks.feed_forward_gaussian, networks.feed_forward_categorical
-    if network in heads:
-      network = heads[int(discrete)]
-    self._network = tf.make_template(
+    # Pairs stand for each other, so that one configuration suits all.
+    for heads in (
+      (networks.feed_forward_gaussian, networks.feed_forward_categorical),
+      (networks.convolutional_gaussian, networks.convolutional_categorical),
+    ):
+      if network in heads:
+        network = heads[int(discrete)]
+    self._template = tf.make_template(
       'network', functools.partial(network, config, action_size)
     )
     with tf.device(self._device):
-      output = self._network(tf.zeros([1, 1, *observ_shape]), tf.ones([1]))
+      blank = tf.zeros([1, 1, *observ_shape], self.observ_dtype)
+      output = self._network(blank, tf.ones([1]))
     if not set(self.family.PARAMETERS) <= set(output._fields):
       kind = 'discrete' if discrete else 'continuous'
       raise errors.UsageError(
@@ -126,7 +144,7 @@ class Policy:
       none.
     """
     with tf.name_scope('act'):
-      observ = self.observ_filter.transform(observ)
+      observ = self._normalize(observ)
       with tf.device(self._device):
         length = tf.ones([tf.shape(observ)[0]])
         output = self._network(observ[:, None], length, state)
@@ -150,12 +168,21 @@ class Policy:
     """
     with tf.name_scope('remember'):
       return tf.summary.merge(
-        [self.observ_filter.update(observ), self.reward_filter.update(reward)]
+        [
+          self.observ_filter.update(self.vector(observ)),
+          self.reward_filter.update(reward),
+        ]
       )
+
+  def vector(self, observ: tf.Tensor) -> tf.Tensor:
+    """Return what `observ_filter` normalizes of observations [..., size]."""
+    return self._unpack(observ).vector if self._packing else observ
 
   def merge(self) -> tf.Operation:
     """Combine the statistics with those of the other processes."""
-    return normalize.merge([self.observ_filter, self.reward_filter], self._comm)
+    filters = [self.observ_filter, self.reward_filter]
+    merged = [x for x in filters if not isinstance(x, normalize.Unchanged)]
+    return normalize.merge(merged, self._comm)
 
   def update(self, episodes: Sequence[tf.Tensor], length: tf.Tensor) -> Any:
     """Improve the network on some episodes and adapt the penalty.
@@ -173,7 +200,7 @@ class Policy:
     with tf.device(self._device), tf.name_scope('training'):
       return update.define_update(
         update.Episodes(
-          self.observ_filter.transform(observ),
+          self._normalize(observ),
           action,
           self.family(*parameters),
           self.reward_filter.transform(reward),
@@ -186,3 +213,38 @@ class Policy:
         self._comm,
         self._optimizer_scope,
       )
+
+  def _normalize(self, observ):
+    """Normalized observations; rows of bytes stay small until they are used."""
+    return observ if self._packing else self.observ_filter.transform(observ)
+
+  def _network(self, observ, length, state=None):
+    """Output of the network for observations [rows, time, ...]."""
+    if self._packing:
+      parts = self._unpack(observ)
+      dims = tf.shape(parts.vector)
+      size = self._packing.size
+      vector = tf.reshape(parts.vector, [-1, size]) if size else parts.vector
+      vector = self.observ_filter.transform(vector)
+      vector = tf.reshape(vector, dims)
+      vector.set_shape(parts.vector.shape)
+      observ = parts._replace(vector=vector)
+    return self._template(observ, length, state)
+
+  def _unpack(self, rows):
+    """Split rows of bytes into `Parts`, images and vectors [..., size]."""
+    assert self._packing is not None
+    ends = np.cumsum([math.prod(x) for x in self._packing.images])
+    *pieces, rest = tf.split(
+      rows, [*np.diff([0, *ends]), 4 * self._packing.size], -1
+    )
+    images = [_reshape(x, y) for x, y in zip(pieces, self._packing.images)]
+    rest = _reshape(rest, [self._packing.size, 4])
+    return networks.Parts(images, tf.bitcast(rest, tf.float32))
+
+
+def _reshape(rows, shape):
+  """Reshape rows [..., size] to [..., *shape]."""
+  reshaped = tf.reshape(rows, tf.concat([tf.shape(rows)[:-1], shape], 0))
+  reshaped.set_shape([*rows.shape.as_list()[:-1], *shape])
+  return reshaped

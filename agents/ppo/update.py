@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.ppo import utility
-from agents.run import errors, mpi_ops, saver
-from agents.tools import graph_errors
+from agents.run import errors
+from agents.tools import graph_errors, mpi_ops, saver
 from agents.tools.tf1 import tf
 
 Episodes = collections.namedtuple(
@@ -61,7 +61,10 @@ def define_update(
   def mean_of_all(tensor):
     return mpi_ops.allreduce(mean(tensor), comm)
 
-  value = tf.stop_gradient(network(episodes.observ, episodes.length).value)
+  value = network(episodes.observ, episodes.length).value
+  # Integers, because gradients within a loop look at loops before it even
+  # behind `stop_gradient`, and fail if those are in no other loop.
+  value = tf.bitcast(tf.bitcast(value, tf.int32), tf.float32)
   return_, advantage = _estimate(episodes, value, config)
   center = mean_of_all(advantage)
   variance = mean_of_all((advantage - center) ** 2)

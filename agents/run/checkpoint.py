@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import errors, files
+from agents.run import errors, files, locks
 
 # Folder of the best checkpoint of TensorFlow, and its name for users.
 BEST = 'best'
@@ -126,6 +126,7 @@ def write_folder(path: str, comm: Any) -> Iterator[str]:
   new = os.path.join(parent, f'.{name}.new')
   old = os.path.join(parent, f'.{name}.old')
   if comm.Get_rank() == 0:
+    locks.check(new)
     shutil.rmtree(new, ignore_errors=True)
     os.makedirs(new)
   comm.Barrier()
@@ -369,7 +370,7 @@ def find_variables(
     UsageError: If the named checkpoint is missing or damaged, or all
       checkpoints are damaged.
   """
-  folder = os.path.expanduser(folder)
+  folder = files.expand(folder)
   if not name:
     paths = list_variables(folder)
     return choose_newest(paths, _find_damaged_variables, warn)
@@ -406,7 +407,8 @@ def keep_best(
     step: Global step.
     score: Score of the model, for `read_best_score`.
   """
-  best = os.path.join(os.path.expanduser(folder), BEST)
+  best = os.path.join(files.expand(folder), BEST)
+  locks.check(best)
   os.makedirs(best, exist_ok=True)
   name = f'model.ckpt-{step}'
   names = saver.saver_def
@@ -421,7 +423,7 @@ def keep_best(
 
 def read_best_score(folder: str) -> float:
   """Return the score of the best checkpoint, -infinity without one."""
-  return _read_best(os.path.expanduser(folder))[1]
+  return _read_best(files.expand(folder))[1]
 
 
 def _read_best(folder):
@@ -470,14 +472,14 @@ def not_finite(folder: str | None, step: int) -> errors.NotFinite:
 
 def _find_damaged_variables(path):
   """Describe the damage of TensorFlow files; None if they are complete."""
-  from agents.tools.tf1 import tf
+  from agents.run.tf1 import tf
 
   try:
     reader = tf.train.NewCheckpointReader(path)
   except (tf.errors.OpError, ValueError, RuntimeError) as error:
     return f'its index cannot be read: {str(error).strip().splitlines()[0]}'
   dtypes = reader.get_variable_to_dtype_map()
-  # Text, which has no size of its own here, makes it more.
+  # A lower bound, because strings are counted as 0 bytes.
   least = sum(
     dtypes[name].size * int(np.prod(shape, dtype=np.int64))
     for name, shape in reader.get_variable_to_shape_map().items()

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from agents.run import errors, mpi, schema, stopping
+from agents.run import errors, files, mpi, schema, stopping
 
 _STDOUT = 1  # file descriptor
 # Seconds that other ranks wait for the first one to say what they all know.
@@ -31,7 +31,8 @@ class Parser(argparse.ArgumentParser):
 
   The description is printed unchanged, so it can be a program's docstring. The
   epilog may be a function that `--help` calls. Argument types may be `seed`,
-  `count`, `positive` and `rate` from `agents.run.schema`.
+  `count`, `positive` and `rate` from `agents.run.schema`, and `path`, see
+  `agents.run.files.expand`.
   """
 
   def __init__(self, **options: Any) -> None:
@@ -40,6 +41,7 @@ class Parser(argparse.ArgumentParser):
     for name in ('count', 'positive', 'rate', 'seed'):
       kind = getattr(schema, name.capitalize())
       self.register('type', name, functools.partial(_read, kind))
+    self.register('type', 'path', _expand)
 
   def format_help(self) -> str:
     if callable(self.epilog):
@@ -59,6 +61,13 @@ def _read(kind, text):
     raise argparse.ArgumentTypeError(str(error).rstrip('.')) from None
 
 
+def _expand(text):
+  try:
+    return files.expand(text)
+  except errors.UsageError as error:
+    raise argparse.ArgumentTypeError(str(error).rstrip('.')) from None
+
+
 def run(function: Callable[[], object]) -> int:
   """Call the main function of a program and return its exit code.
 
@@ -74,8 +83,9 @@ def run(function: Callable[[], object]) -> int:
   Returns:
     The result of the function; 0 if that is None or the user asked to stop.
     The `code` of a `UsageError` or `Failure`, whose message is printed. 130
-    after Ctrl-C. 1 for system errors, such as a full disk, and when the reader
-    of the output has gone, as after `| head`. Other errors are raised.
+    after Ctrl-C in a program that has nothing to save. 1 for system errors,
+    such as a full disk, and when the reader of the output has gone, as after
+    `| head`. Other errors are raised.
   """
   if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -120,6 +130,11 @@ def _explain(error):
     return error.code, words.strip()
   if any(x in str(error) for x in _FULL):
     return 1, 'Error: The disk is full. Free some space to continue.'
+  if os.strerror(errno.EFBIG) in str(error):
+    return 1, (
+      'Error: The disk is full, or rather the largest size of a file is '
+      'reached. Raise the limit (ulimit -f) to continue.'
+    )
   if isinstance(error, OSError) and error.errno in _SYSTEM:
     where = f' ({error.filename})' if error.filename else ''
     return 1, f'Error: {error.strerror}{where}. Repeat the command to continue.'

@@ -20,6 +20,10 @@ class UsageError(ValueError):
   details = ''
 
 
+class MissingFile(UsageError, FileNotFoundError):
+  """A file that the user named does not exist; `IOError` catches it, too."""
+
+
 class Failure(RuntimeError):
   """The program cannot continue, for a reason outside of it.
 

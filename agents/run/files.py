@@ -3,12 +3,36 @@
 import contextlib
 import json
 import os
+import re
 import tempfile
 import uuid
 from collections.abc import Iterator
 from typing import IO, Any
 
 from agents.run import errors, locks
+
+
+def expand(path: str | os.PathLike[str]) -> str:
+  """Return a path with the home of the user in place of `~`.
+
+  Raises:
+    UsageError: If it is not a path of this machine, but an address such as
+      gs://bucket, or if there is no such home.
+  """
+  path = os.path.expanduser(os.fspath(path))
+  if re.match(r'[A-Za-z][\w+.-]+:/', path):
+    raise errors.UsageError(
+      f'{path} is an address, and files are only read and written in folders '
+      'of this machine. Give a path, and copy the folder afterwards, or mount '
+      'the storage.'
+    )
+  if path.startswith('~'):
+    home = path.partition('/')[0]
+    raise errors.UsageError(
+      f'There is no home directory for {home} in {path}. Give a path without '
+      f'{home}, or set HOME.'
+    )
+  return path
 
 
 @contextlib.contextmanager
@@ -27,7 +51,7 @@ def atomic_path(filename: str) -> Iterator[str]:
   Raises:
     Lost: If it belongs to a run whose folder is not there any more.
   """
-  filename = os.path.abspath(os.path.expanduser(filename))
+  filename = os.path.abspath(expand(filename))
   locks.check(filename)
   folder, name = os.path.split(filename)
   os.makedirs(folder, exist_ok=True)
@@ -141,16 +165,21 @@ def read_plain(filename: str) -> Any:
   """
   if not filename.endswith('.json'):
     return read_yaml(filename)
-  with open(os.path.expanduser(filename)) as file_:
+  with open(expand(filename)) as file_:
     return json.load(file_)
 
 
 def read_yaml(filename: str) -> Any:
-  """Return plain data from a YAML file.
+  """Return plain data from a YAML file, also from one of the original PPO.
 
   Raises:
     OSError: If there is no such file.
     ValueError: If it is not valid YAML.
   """
-  with open(os.path.expanduser(filename)) as file_:
-    return parse_yaml(file_.read())
+  with open(expand(filename)) as file_:
+    text = file_.read()
+  if text.startswith('!!python/object'):
+    from agents.run import released
+
+    return released.parse(text)
+  return parse_yaml(text)

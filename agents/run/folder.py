@@ -158,7 +158,8 @@ def read_settings(run: str, name: str = _SETTINGS) -> dict[str, Any]:
     name: Name of the file, if it is another one.
 
   Raises:
-    UsageError: If the file is missing or damaged.
+    MissingFile: If there is no such file.
+    UsageError: If it is damaged.
   """
   filename = os.path.join(run, name)
   try:
@@ -166,7 +167,7 @@ def read_settings(run: str, name: str = _SETTINGS) -> dict[str, Any]:
     if not isinstance(found, dict):
       raise ValueError('it is not a mapping')
   except FileNotFoundError:
-    raise errors.UsageError(
+    raise errors.MissingFile(
       f'There is no run in {run}: {name} is missing.'
     ) from None
   except ValueError as error:
@@ -279,7 +280,7 @@ def find_single(logdir: str) -> str:
   Raises:
     UsageError: If there is no run, or more than one.
   """
-  logdir = os.path.abspath(os.path.expanduser(logdir))
+  logdir = os.path.abspath(files.expand(logdir))
   is_run = has(logdir, 'config.yaml')
   found = [logdir] if is_run else find(logdir, 'config.yaml')
   if not found:

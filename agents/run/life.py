@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from agents.run import errors, folder, locks, stopping
+from agents.run import errors, folder, locks, stopping, training
 
 _logger = logging.getLogger(__name__)
 _Record = TypeVar('_Record')
@@ -65,8 +65,7 @@ def run(
     ticks: Generator that trains for a while and yields a record or None. It
       may raise `StopRequested`.
     save: Function of whether to write a checkpoint in any case, or only if it
-      is due. Returns whether that makes the next one unnecessary if nothing
-      else happens.
+      is due. Returns True if everything up to now is saved.
     comm: Communicator of the ranks, which must all make this call.
     should_stop: Function that is called after each tick, for ticks that do not
       stop by themselves.
@@ -75,13 +74,16 @@ def run(
     The records.
 
   Returns:
-    Whether the user asked to stop.
+    Whether a tick or `should_stop` stopped the training. False if the ticks
+    ended by themselves, which they also may because the user asked for it.
   """
   unsaved = stopped = False
 
   def save_rest():
+    nonlocal unsaved
     if unsaved:
       save(True)
+    unsaved = False
 
   with contextlib.closing(ticks):
     while not stopped:
@@ -101,7 +103,7 @@ def run(
       stopped = should_stop()
       unsaved = stopped or not save(False)
       if record is not None:
-        with stopping.on_close(save_rest):
+        with training.saving(save_rest), stopping.on_close(save_rest):
           yield record
   save_rest()
   return stopped

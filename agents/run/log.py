@@ -1,4 +1,4 @@
-"""Scalars of runs: JSON lines, tables and event files.
+"""Scalars of runs: records of epochs, JSON lines, tables and event files.
 
 All line-based files of a run are written through `append`. The systems define
 the names and columns of their files and pass rows to the writers here.
@@ -8,36 +8,20 @@ import contextlib
 import csv
 import fcntl
 import io
+import itertools
 import json
 import logging
 import math
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from agents.run import files, locks
+from agents.run import files, locks, names, training
 
 _logger = logging.getLogger(__name__)
 
-# Plain names of scalars, whose tags in graphs tell where they were made:
-# patterns of tags, and names in which {0}, {1} are the groups of the pattern.
-_NAMES = (
-  # PlaNet: mean returns of an epoch, returns of one collection, and what is
-  # minimised or maximised, which is why it is not called a loss.
-  (r'(train|test)_return', 'returns/{0}'),
-  (r'.*/((?:train|test)_[\w.-]+)/return', 'returns/{0}'),
-  (r'.*/objectives/(\w+)', 'objectives/{0}/{phase}'),
-  (r'.*/grad_norm', 'gradients/norm'),
-  # PPO.
-  (r'.*/mean_score', 'returns/{phase}'),
-  (r'.*/mean_length', 'lengths/{phase}'),
-  (r'.*/avg_(value|policy|surr)_loss', 'losses/{0}'),
-  (r'.*/avg_(kl_penalty)', 'losses/{0}'),
-  (r'.*/(value|policy)_gradient_norm', 'gradients/{0}_norm'),
-  (r'.*/adjust_penalty/(kl_change|penalty)', 'policy/{0}'),
-)
+_count = itertools.count()
 
 # Values of a table row by column; missing ones are None.
 Row = dict[str, str | None]
@@ -98,7 +82,7 @@ def read_json(
         if not fits(row):
           raise ValueError(row)
         rows.append(row)
-      except ValueError:
+      except (ValueError, RecursionError):
         skipped += 1
   if skipped:
     _logger.warning('Skipped unreadable lines in %s: %s.', path, skipped)
@@ -168,15 +152,36 @@ def write_table(
     append(temporary, _format_rows([columns, *rows]))
 
 
-def read_table(path: str) -> Iterator[Row]:
+def read_table(path: str, numbers: Iterable[str] = ()) -> Iterator[Row]:
   """Yield the rows of a CSV file.
+
+  Skips rows that are not valid, and logs a warning with their number.
+
+  Args:
+    path: File with the names of the columns in the first line.
+    numbers: Columns that hold finite numbers or nothing in a valid row.
 
   Raises:
     OSError: If the file cannot be read.
+    KeyError: If one of these columns is missing.
   """
+  numbers, skipped = list(numbers), 0
   with open(path, encoding='utf-8', errors='replace', newline='') as file_:
-    for row in csv.DictReader(file_):
+    rows = csv.DictReader(file_)
+    while True:
+      try:
+        row = next(rows)
+        for name in numbers:
+          if not math.isfinite(float(row[name] or 0)):
+            raise ValueError(row)
+      except StopIteration:
+        break
+      except (csv.Error, ValueError):
+        skipped += 1
+        continue
       yield {key: value for key, value in row.items() if key}
+  if skipped:
+    _logger.warning('Skipped unreadable lines in %s: %s.', path, skipped)
 
 
 class Events:
@@ -194,9 +199,13 @@ class Events:
 
   def write(self, step: int, scalars: Mapping[str, float]) -> None:
     """Add a dict from tag to number."""
-    from agents.tools.tf1 import tf
+    from agents.run.tf1 import tf
 
-    self._writer = self._writer or tf.summary.FileWriter(self._folder)
+    locks.check(os.path.join(self._folder, 'events'))
+    if not self._writer:
+      # Two writers within a second would have the same file.
+      suffix = f'.{os.getpid()}.{next(_count)}'
+      self._writer = tf.summary.FileWriter(self._folder, filename_suffix=suffix)
     pairs = scalars.items()
     values = [tf.Summary.Value(tag=k, simple_value=x) for k, x in pairs]
     self._writer.add_summary(tf.Summary(value=values), step)
@@ -219,7 +228,7 @@ def iterate_events(folder: str) -> Iterator[tuple[float, int, str, float]]:
   Raises:
     OSError: If the folder does not exist.
   """
-  from agents.tools.tf1 import tf
+  from agents.run.tf1 import tf
 
   for name in sorted(os.listdir(folder)):
     if 'tfevents' not in name:
@@ -247,7 +256,7 @@ def read_events(folder: str) -> list[dict[str, float]]:
 
 def read_summary(summary: bytes) -> dict[str, float]:
   """Return a dict from tag to number from a serialized TensorFlow summary."""
-  from agents.tools.tf1 import tf
+  from agents.run.tf1 import tf
 
   proto = tf.Summary.FromString(summary)
   return {
@@ -255,22 +264,44 @@ def read_summary(summary: bytes) -> dict[str, float]:
   }
 
 
+def clean_summary(summary: bytes) -> bytes:
+  """Return a summary without scalars, with the names that users see.
+
+  The scalars are in `metrics.jsonl` and `scalars`, see `MetricsWriter`.
+
+  Args:
+    summary: Serialized TensorFlow summary.
+
+  Returns:
+    Serialized summary, empty if there were only scalars.
+  """
+  from agents.run.tf1 import tf
+
+  proto = tf.Summary.FromString(summary)
+  kept = [x for x in proto.value if not x.HasField('simple_value')]
+  used: set[str] = set()
+  for value in kept:
+    name = names.plain_name(value.tag)
+    value.tag = value.tag if name in used else name
+    used.add(value.tag)
+  return tf.Summary(value=kept).SerializeToString()
+
+
 class MetricsWriter:
   """Append one JSON object per line to `metrics.jsonl`.
 
-  Every line holds `phase`, `step` (as in the TensorBoard event),
-  `global_step`, `wall_time`, `env_steps`, and the scalars by their tags.
-  Leaves out infinite values and NaN. If a killed run repeats steps after a
-  restart, they appear twice, and the later line counts.
+  Every line holds `phase`, `step` of the phase, `global_step`, `wall_time`,
+  `env_steps`, and the scalars by the names that users see, see
+  `agents.run.names`. Leaves out infinite values and NaN. If a killed run
+  repeats steps after a restart, they appear twice, and the later line counts.
 
-  Scalars with a plain name, see `plain_name`, also go to event files in the
-  folder `scalars`, indexed by environment steps.
+  The scalars also go to event files in the folder `scalars`, indexed by
+  environment steps. In a training, its method `log` writes here, too.
 
   Args:
     logdir: Log directory; created if needed.
     mirrors: Objects with `write(step, scalars)` and `close()` that also receive
-      all scalars, by their plain names if they have one; see
-      `agents.run.wandb_mirror`.
+      all scalars; see `agents.run.wandb_mirror`.
   """
 
   def __init__(self, logdir: str, mirrors: Iterable[Any] = ()):
@@ -278,6 +309,8 @@ class MetricsWriter:
     self._path = os.path.join(logdir, 'metrics.jsonl')
     self._events = Events(os.path.join(logdir, 'scalars'))
     self._mirrors = list(mirrors)
+    self._place = (0, 0, 0)
+    training.receive(self._write_own)
 
   def write(
     self,
@@ -296,7 +329,9 @@ class MetricsWriter:
       scalars: Dict from tag to number.
       env_steps: Environment steps so far.
     """
-    finite = {k: float(v) for k, v in scalars.items() if math.isfinite(v)}
+    named = names.rename(scalars, phase)
+    finite = {k: float(v) for k, v in named.items() if math.isfinite(v)}
+    self._place = int(step), int(global_step), int(env_steps)
     line = {
       'phase': phase,
       'step': int(step),
@@ -305,32 +340,93 @@ class MetricsWriter:
       'env_steps': int(env_steps),
     }
     append_json(self._path, {**line, **finite})
-    names = {tag: plain_name(tag, phase) for tag in finite}
-    plain = {name: finite[tag] for tag, name in names.items() if name}
-    if plain:
-      self._events.write(env_steps, plain)
-      self._events.flush()
-    for mirror in self._mirrors if finite else ():
-      named = {names[tag] or tag: value for tag, value in finite.items()}
-      mirror.write(env_steps, named)
+    if not finite:
+      return
+    self._events.write(int(env_steps), finite)
+    self._events.flush()
+    for mirror in self._mirrors:
+      mirror.write(env_steps, finite)
 
   def close(self) -> None:
     """Close the event files and the mirrors."""
+    training.receive(None)
     self._events.close()
     while self._mirrors:
       self._mirrors.pop().close()
+
+  def _write_own(self, scalars):
+    """Write scalars of the user at the place of the newest line."""
+    step, global_step, env_steps = self._place
+    self.write(names.OWN, step, global_step, scalars, env_steps)
+
+
+class EpochRecord:
+  """Collects what a training yields after an epoch.
+
+  Args:
+    logdir: Folder of the run, None without one.
+    optional: Names of values that are NaN in a record without them.
+
+  Attributes:
+    totals: Values by name that go on in later records, such as `updates`.
+    complete: Whether the epoch is done; set by whoever adds values.
+  """
+
+  def __init__(self, logdir: str | None, optional: Iterable[str] = ()):
+    self.totals: dict[str, int] = {}
+    self._usual = {'logdir': logdir, **dict.fromkeys(optional, math.nan)}
+    self._values: dict[str, Any] = {}
+    self.complete = False
+    self.begin()
+
+  def begin(self, env_steps: int | None = None) -> None:
+    """Measure the seconds of the epoch from now on.
+
+    Args:
+      env_steps: Environment steps so far, None if unknown.
+    """
+    self._began, self._first = time.monotonic(), env_steps
+
+  def add(self, values: Mapping[str, Any]) -> None:
+    """Add values of this epoch by name, or replace them."""
+    self._values.update(values)
+
+  def summarize(self) -> dict[str, float]:
+    """Return the scalars of the epoch for a `MetricsWriter`."""
+    seconds = time.monotonic() - self._began
+    scalars = {**self._values, **self.totals, 'seconds': seconds}
+    steps = scalars.pop('environment_steps')
+    del scalars['epoch']
+    if self._first is not None:
+      speed = (steps - self._first) / max(1e-9, seconds)
+      scalars['env_steps_per_second'] = speed
+    return scalars
+
+  def take(self) -> dict[str, Any] | None:
+    """Return the record if it is complete, and begin the next one."""
+    if not self.complete:
+      return None
+    seconds = {'seconds': time.monotonic() - self._began}
+    record = {**self._usual, **self._values, **self.totals, **seconds}
+    self._values, self.complete = {}, False
+    self.begin(record.get('environment_steps'))
+    return record
 
 
 def read_metrics(logdir: str) -> list[dict[str, Any]]:
   """Return the lines of `metrics.jsonl`, an empty list without that file.
 
   Merges lines of the same phase and global step; later values win. (The step
-  of a phase may fall when a run continues with longer epochs.)
+  of a phase may fall when a run continues with longer epochs.) The scalars of
+  earlier versions get the names of today.
   """
   path = os.path.join(logdir, 'metrics.jsonl')
   rows: dict[tuple[Any, Any], dict[str, Any]] = {}
   for row in read_json(path, _is_metric) if os.path.exists(path) else ():
-    rows.setdefault((row['phase'], row['global_step']), {}).update(row)
+    place = {x: row.pop(x) for x in training.RESERVED if x in row}
+    key = place['phase'], place['global_step']
+    scalars = names.rename(row, place['phase'])
+    rows.setdefault(key, {}).update({**scalars, **place})
   return list(rows.values())
 
 
@@ -341,30 +437,18 @@ def cut_metrics(logdir: str, step: int) -> None:
     cut_json(path, lambda x: _is_metric(x) and x['global_step'] <= step)
 
 
-def plain_name(tag: str, phase: str) -> str | None:
-  """Return the plain name of a tag, such as `returns/test`.
-
-  Args:
-    tag: Tag of a summary, or a key of `metrics.jsonl`.
-    phase: Phase in which it was written.
-
-  Returns:
-    The name, or None if the tag has none.
-  """
-  for pattern, name in _NAMES:
-    if match := re.fullmatch(pattern, tag):
-      return name.format(*match.groups(), phase=phase)
-  return None
-
-
 def _is_metric(row: Any) -> bool:
   """Whether an object is what `MetricsWriter` writes: numbers of a phase."""
   if not isinstance(row, dict) or not {'step', 'global_step'} <= set(row):
     return False
   numbers = [value for key, value in row.items() if key != 'phase']
-  phase = row.get('phase')
-  return isinstance(phase, str) and all(
-    isinstance(x, (int, float)) for x in numbers
+  steps = row['step'], row['global_step'], row.get('env_steps', 0)
+  return (
+    isinstance(row.get('phase'), str)
+    and all(isinstance(x, (int, float)) for x in numbers)
+    # No NaN, and no integers that are too large for floats.
+    and all(abs(x) < 2**63 for x in steps)
+    and all(isinstance(x, float) or abs(x) < 2**63 for x in numbers)
   )
 
 

@@ -68,6 +68,25 @@ def set_up_logging(verbose: bool = False) -> None:
 
 
 @contextlib.contextmanager
+def muted(module: str) -> Iterator[None]:
+  """Drop what a module logs below a warning, where the caller says it itself.
+
+  Args:
+    module: Name of the module.
+
+  Yields:
+    Nothing.
+  """
+  logger = logging.getLogger(module)
+  level = logger.level
+  logger.setLevel(logging.WARNING)
+  try:
+    yield
+  finally:
+    logger.setLevel(level)
+
+
+@contextlib.contextmanager
 def write_messages(path: str) -> Iterator[None]:
   """Append the messages of this project to a file, with all details.
 

@@ -85,7 +85,7 @@ def find_runs(folders: Iterable[str], *names: str) -> list[str]:
   return sorted(
     place
     for folder in folders
-    for place, _, found in os.walk(os.path.expanduser(folder))
+    for place, _, found in os.walk(files.expand(folder))
     if set(names) <= set(found)
   )
 
@@ -115,7 +115,7 @@ def read_seeds(
   """
   seeds: dict[str | None, list[tuple[float, float]]] = {}
   try:
-    for row in log.read_table(path):
+    for row in log.read_table(path, (x, y)):
       if phase in (None, row.get('phase')) and row[y]:
         point = float(row[x] or 0), float(row[y] or 0)
         seeds.setdefault(row.get('seed'), []).append(point)

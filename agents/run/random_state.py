@@ -15,7 +15,7 @@ def set_seeds(seed: int | None) -> None:
   """
   if seed is None:
     return
-  from agents.tools.tf1 import tf
+  from agents.run.tf1 import tf
 
   tf.set_random_seed(seed)
   np.random.seed(seed % 2**32)

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import dis
 import functools
+import importlib
 import numbers
 import pkgutil
 import re
@@ -109,10 +110,13 @@ def name_of(value: Any) -> str:
   """Return a name under which to store an object.
 
   Returns:
-    `module:qualname` if another process can find the object by it, otherwise a
-    text in angle brackets, which `resolve` refuses. That of a function or a
-    `functools.partial` depends on code and values, also of its globals.
+    `module:qualname` if another process can find the object by it, `module:`
+    for a module, otherwise a text in angle brackets, which `resolve` refuses.
+    That of a function or a `functools.partial` depends on code and values, also
+    of its globals.
   """
+  if isinstance(value, types.ModuleType) and value.__name__ != '__main__':
+    return f'{value.__name__}:'
   known = value if hasattr(value, '__qualname__') else type(value)
   name = f'{known.__module__}:{known.__qualname__}'
   if known is value and known.__module__ != '__main__':
@@ -224,7 +228,7 @@ def _list_code(code):
 
 
 def resolve(name: str, trust: Trust = NOTHING) -> Any:
-  """Return the function or class with a name of the form `module:qualname`.
+  """Return the object with a name of the form `module:qualname`, or `module:`.
 
   Raises:
     NotTrusted: If a file may not use the name.
@@ -238,7 +242,11 @@ def resolve(name: str, trust: Trust = NOTHING) -> Any:
     )
   check_place(name.partition(':')[0], name, trust)
   try:
-    value = pkgutil.resolve_name(name)
+    try:
+      value = pkgutil.resolve_name(name)
+    except AttributeError:
+      # A module that its package does not import.
+      value = importlib.import_module(name.replace(':', '.'))
   except (ImportError, AttributeError, ValueError) as error:
     raise errors.UsageError(f'Cannot find {name!r}: {error}.') from None
   check_value(value, name, trust)
@@ -271,10 +279,13 @@ def check_value(value: Any, name: str, trust: Trust) -> None:
   """
   if trust.everything or name.replace(':', '.') in trust.names:
     return
-  if isinstance(value, (type, types.FunctionType)):
+  home = None
+  if isinstance(value, types.ModuleType):
+    home = value.__name__
+  elif isinstance(value, (type, types.FunctionType)):
     home = f'{value.__module__}.{value.__qualname__}'
-    if trust.covers(home) or home in _nameable:
-      return
+  if home and (trust.covers(home) or home in _nameable):
+    return
   raise _refusal(name)
 
 
@@ -282,13 +293,14 @@ def check_env_id(env_id: Any, trust: Trust) -> None:
   """Check that an id such as `module:Name-v0` imports a trusted module.
 
   Args:
-    env_id: Id of an environment; other values are accepted.
+    env_id: Id of an environment; other values are accepted, and so are the
+      names of objects, see `name_of`, from which nothing is imported.
     trust: What the user trusts.
 
   Raises:
     NotTrusted: If the module is not trusted.
   """
-  if isinstance(env_id, str) and ':' in env_id:
+  if isinstance(env_id, str) and ':' in env_id and env_id[0] != '<':
     module, _, name = env_id.partition(':')
     # A function of this project might do anything, an environment does not.
     own = Trust(PROJECT).covers(module) and not name.isidentifier()
@@ -316,7 +328,8 @@ def _refusal(name):
   return NotTrusted(
     f'The stored name {name!r} is neither one that this project allows in '
     'files nor from a module that you trust. If you know where the file comes '
-    f'from, add --trust {module} to the command.'
+    f'from, add --trust {module} to the command, or trust={module!r} to the '
+    'call.'
   )
 
 

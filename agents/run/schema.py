@@ -115,12 +115,15 @@ class Settings(pydantic.BaseModel):
 
   Attributes:
     called: How errors name a setting.
+    elsewhere: Dict from names that other versions of an original have to
+      sentences about what takes their place.
   """
 
   model_config = pydantic.ConfigDict(
     extra='forbid', validate_assignment=True, protected_namespaces=()
   )
   called: ClassVar[str] = 'Setting {!r}'
+  elsewhere: ClassVar[Mapping[str, str]] = {}
 
   @classmethod
   def names(cls) -> list[str]:
@@ -181,10 +184,10 @@ class Settings(pydantic.BaseModel):
     called = called or cls.called
     for name in given:
       if name not in cls.model_fields:
-        raise errors.UsageError(
-          f'{called.format(name)} is unknown. '
-          f'{errors.suggest(str(name), [*cls.model_fields, *more])}'
+        advice = cls.elsewhere.get(name) or errors.suggest(
+          str(name), [*cls.model_fields, *more]
         )
+        raise errors.UsageError(f'{called.format(name)} is unknown. {advice}')
     try:
       checked = cls.model_validate(dict(given))
     except pydantic.ValidationError as error:

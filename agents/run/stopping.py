@@ -21,7 +21,10 @@ _READERS_END = 1.0
 
 
 class StopRequested(Exception):
-  """Raised by environments to leave a long graph execution."""
+  """Raised to end a program early but in order.
+
+  Environments raise it to leave a long execution of the graph.
+  """
 
 
 def requested() -> bool:

@@ -14,19 +14,20 @@ import queue
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
-from agents.run import random_state, stopping
+from agents.run import errors, mpi, random_state, stopping, streams
 
+# What a line of `metrics.jsonl` has besides scalars.
+RESERVED = 'phase', 'step', 'global_step', 'wall_time', 'env_steps'
 # What a training tells after an epoch, by name.
 Record = dict[str, Any]
 
 _own = threading.local()
-# Stays open: a training keeps the streams that it finds.
-_nowhere = open(os.devnull, 'w')
-# Number of trainings that are silent now, and how to undo their changes.
-_silent, _undo, _changing = 0, contextlib.ExitStack(), threading.Lock()
+# Number of trainings that are silent now, and the handler of warnings before.
+_silent, _changing = 0, threading.Lock()
+_usual: list[logging.Handler | None] = []
 # Path of a lock to the training of this process that holds it.
 _holders: dict[str, '_Worker'] = {}
 
@@ -89,6 +90,39 @@ class Training(Iterator[Record]):
       raise StopIteration
     return result
 
+  def log(self, scalars: Mapping[str, float]) -> None:
+    """Write scalars of your own beside those of the training.
+
+    They go to TensorBoard, `metrics.jsonl` and Weights & Biases, at the
+    environment steps of the newest record. Call it within the loop over the
+    records. With MPI, all processes may call it; the first one writes.
+
+    Args:
+      scalars: Dict from name, such as `my_test/return`, to number. NaN and
+        infinity are left out.
+
+    Raises:
+      UsageError: If a name or a number is none, or there is no record yet, the
+        training has ended, or it has no log directory.
+    """
+    for name, value in scalars.items():
+      reason = _find_mistake(name, value)
+      if reason:
+        raise errors.UsageError(f'Cannot log {name!r}: {value!r}; {reason}.')
+    self._worker.log({name: float(x) for name, x in scalars.items()})
+
+  def save(self) -> None:
+    """Write a checkpoint now, within the loop over the records.
+
+    `load` of PPO and PlaNet then returns the agent of the newest record. With
+    MPI, all processes have to call it.
+
+    Raises:
+      UsageError: If there is no record yet, or the training has ended.
+    """
+    self._worker.check('save')
+    self._worker.ask('save').result()
+
   def close(self) -> None:
     """Save the training and free its resources; may be called again."""
     self._end()
@@ -112,10 +146,42 @@ def as_part_of(training: Any) -> Iterator[None]:
   """
   before = current()
   _own.worker = training
+  silent = training is not None and not training.verbose
+  try:
+    with streams.silent(silent or streams.is_silent()):
+      yield
+  finally:
+    _own.worker = before
+
+
+def receive(write: Callable[[dict[str, float]], None] | None) -> None:
+  """Set what gets the scalars that the user logs, in the training's thread.
+
+  Args:
+    write: Function that writes a dict from name to number, None for nothing.
+  """
+  if worker := current():
+    worker.write = write
+
+
+@contextlib.contextmanager
+def saving(save: Callable[[], object]) -> Iterator[None]:
+  """Let `Training.save` of this thread, if it is a training, call a function.
+
+  Args:
+    save: Function without arguments that saves the training.
+
+  Yields:
+    Nothing.
+  """
+  worker = current()
+  if worker:
+    worker.save = save
   try:
     yield
   finally:
-    _own.worker = before
+    if worker:
+      worker.save = None
 
 
 def hold(lock: str) -> None:
@@ -133,6 +199,19 @@ def take_over(lock: str) -> bool:
   return True
 
 
+def _find_mistake(name, value):
+  """Return why a scalar cannot be written, '' if it can."""
+  if not isinstance(name, str) or not name.strip():
+    return 'a name is text'
+  if name in RESERVED:
+    return f'{name} is told anyway, take another name'
+  try:
+    float(value)
+  except (TypeError, ValueError):
+    return 'give a number'
+  return ''
+
+
 class _Worker(threading.Thread):
   """Thread that runs a training on request."""
 
@@ -143,9 +222,30 @@ class _Worker(threading.Thread):
     self._requests: queue.SimpleQueue = queue.SimpleQueue()
     self._lock = threading.Lock()
     self._ended = False
+    self.write = self.save = None
+
+  def check(self, method):
+    """Raise an error unless the user is within the loop over the records."""
+    if not self.ident or self._ended:
+      raise errors.UsageError(
+        f'Training.{method} needs a training at work; call it within the loop '
+        'over its records.'
+      )
+
+  def log(self, scalars):
+    """Write scalars of the user; the thread waits for a request meanwhile."""
+    if self.write:
+      with as_part_of(self):
+        self.write(scalars)
+      return
+    self.check('log')
+    if mpi.world().Get_rank() == 0:
+      raise errors.UsageError(
+        'Training.log needs a log directory; give the training a logdir.'
+      )
 
   def ask(self, method):
-    """Return the future of a result: `next`, or `close`, which is the last."""
+    """Return the future of `next` or `save`, or of `close`, which is last."""
     reply: concurrent.futures.Future = concurrent.futures.Future()
     with self._lock:
       if self._ended:
@@ -157,7 +257,7 @@ class _Worker(threading.Thread):
     return reply
 
   def end(self):
-    """Save and end; nobody waits who is called by the training itself."""
+    """Save and end; does not wait when called from this thread itself."""
     if not self.ident:
       self._ended = True
     elif (reply := self.ask('close')) and threading.current_thread() != self:
@@ -173,6 +273,11 @@ class _Worker(threading.Thread):
         with random, contextlib.nullcontext() if self.verbose else _silence():
           if method == 'next':
             result = next(self._generator, None)
+          elif method == 'save':
+            # The training goes on, also after an error.
+            result = True
+            if self.save:
+              self.save()
           else:
             self._generator.close()
       except BaseException as problem:  # Whoever has asked gets it.
@@ -187,22 +292,12 @@ class _Worker(threading.Thread):
       self._requests.get()[1].set_result(None)
 
 
-class _Silenced:
-  """Stream that drops what the threads of silent trainings write.
+class _Warnings(logging.Handler):
+  """Print what is logged, in silent threads as well."""
 
-  Whoever keeps it can go on using it after the trainings.
-
-  Args:
-    stream: Stream of all other threads.
-  """
-
-  def __init__(self, stream):
-    self._stream = stream
-
-  def __getattr__(self, name):
-    worker = current()
-    silent = worker is not None and not worker.verbose
-    return getattr(_nowhere if silent else self._stream, name)
+  def emit(self, record):
+    with streams.silent(False):
+      print(self.format(record), file=sys.stderr)
 
 
 @contextlib.contextmanager
@@ -212,33 +307,14 @@ def _silence():
   with _changing:
     if not _silent:
       # Whoever has set up no logging gets them on the error stream.
-      handler = logging.StreamHandler(sys.stderr)
-      handler.setLevel(logging.WARNING)
-      _replace(logging, 'lastResort', handler)
-    for name in ('stdout', 'stderr'):
-      # The user may have replaced it since.
-      if not isinstance(getattr(sys, name), _Silenced):
-        _replace(sys, name, _Silenced(getattr(sys, name)))
+      _usual.append(logging.lastResort)
+      logging.lastResort = _Warnings(logging.WARNING)
     _silent += 1
   try:
-    yield
+    with streams.silence():
+      yield
   finally:
     with _changing:
       _silent -= 1
       if not _silent:
-        _undo.close()
-
-
-def _replace(place, name, value):
-  """Replace an attribute until no training is silent.
-
-  It then gets its old value, unless the user has replaced it meanwhile.
-  """
-  before = getattr(place, name)
-  setattr(place, name, value)
-
-  def undo():
-    if getattr(place, name) is value:
-      setattr(place, name, before)
-
-  _undo.callback(undo)
+        logging.lastResort = _usual.pop()

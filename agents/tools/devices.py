@@ -5,7 +5,7 @@ import ctypes
 import glob
 import os
 
-from agents.envs import quiet
+from agents.run import streams
 from agents.tools.tf1 import tf
 
 
@@ -71,5 +71,5 @@ def list_usable() -> list[str]:
 
 def _find_usable():
   # Where there is a GPU, what TensorFlow says of its driver is worth reading.
-  with contextlib.nullcontext() if list_present() else quiet.hold_back(2):
+  with contextlib.nullcontext() if list_present() else streams.hold_back(2):
     return tf.config.experimental.list_physical_devices('GPU')

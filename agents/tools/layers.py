@@ -123,7 +123,9 @@ def conv2d_transpose(
     return activation(outputs) if activation else outputs
 
 
-def gru_cell(inputs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
+def gru_cell(
+  inputs: tf.Tensor, state: tf.Tensor, basic: bool = False
+) -> tf.Tensor:
   """Compute one step of a gated recurrent unit (GRU) in the block layout.
 
   With inputs x, state h, and gates in the order reset, update:
@@ -137,6 +139,7 @@ def gru_cell(inputs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
   Args:
     inputs: Float tensor [batch, features].
     state: Float tensor [batch, units].
+    basic: Whether to compute it by basic operations, instead of a single one.
 
   Returns:
     New state [batch, units], which is also the output.
@@ -150,6 +153,11 @@ def gru_cell(inputs: tf.Tensor, state: tf.Tensor) -> tf.Tensor:
     )
     w_c = _kernel('w_c', (features + units, units))
     b_c = tf.get_variable('b_c', (units,), initializer=tf.zeros_initializer())
+    if basic:
+      gates = tf.sigmoid(tf.concat([inputs, state], 1) @ w_ru + b_ru)
+      reset, update = gates[:, :units], gates[:, units:]
+      new = tf.tanh(tf.concat([inputs, reset * state], 1) @ w_c + b_c)
+      return update * state + (1 - update) * new
     return tf.raw_ops.GRUBlockCell(
       x=inputs, h_prev=state, w_ru=w_ru, w_c=w_c, b_ru=b_ru, b_c=b_c
     ).h

@@ -8,6 +8,7 @@ import ast
 import importlib
 import os
 import sys
+import types
 from typing import Any
 
 
@@ -15,10 +16,8 @@ def export(package: str) -> None:
   """Make names available from a package without importing them yet.
 
   The names are those that the `__init__.pyi` of the package imports under their
-  own name with `as`; type checkers read the same file. Adds a `__getattr__`
-  (PEP 562) to the package. Import a function that shares the name of its file
-  from the package, as in `from agents.tools import simulate`; importing the
-  file binds the module to that name.
+  own name with `as`; type checkers read the same file. A function that shares
+  the name of its file keeps it, also after an import of the file.
 
   Args:
     package: Name of the package, `__name__` of the calling `__init__`.
@@ -39,6 +38,20 @@ def export(package: str) -> None:
     setattr(module, name, value)
     return value
 
+  class Package(types.ModuleType):
+    """Package; an import binds the function of a file, not the file."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+      place, attribute = names.get(name, (None, name))
+      if isinstance(value, types.ModuleType) and place == f'{package}.{name}':
+        value = getattr(value, attribute)
+      super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+      # Functions of scripts, which are pickled by value, may use the package.
+      return importlib.import_module, (package,)
+
+  module.__class__ = Package
   module.__dict__.update(
     __all__=sorted(names),
     __dir__=lambda: sorted({*vars(module), *names}),

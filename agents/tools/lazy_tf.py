@@ -35,12 +35,12 @@ class _TensorFlow:
   app = types.SimpleNamespace(flags=absl.flags, run=_run)
 
   def __getattr__(self, name: str) -> Any:
-    from agents.tools.tf1 import tf
+    from agents.run.tf1 import tf
 
     return getattr(tf, name)
 
 
 if TYPE_CHECKING:
-  from agents.tools.tf1 import tf as tf
+  from agents.run.tf1 import tf as tf
 else:
   tf = _TensorFlow()

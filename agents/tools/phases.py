@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import checkpoint, life, mpi, stopping
+from agents.run import checkpoint, files, life, log, mpi, stopping
 
 _logger = logging.getLogger(__name__)
 
@@ -46,7 +46,14 @@ class Phase:
 
 
 class Observer:
-  """Receiver of phase machine events; override any of the methods."""
+  """Receiver of phase machine events; override any of the methods.
+
+  Attributes:
+    writes_scalars: Whether it writes the scalars of summaries. The event files
+      of the phases then have all else, under plain names.
+  """
+
+  writes_scalars = False
 
   def start_phase(
     self, phase: Phase, epoch: int, steps_in: int, global_step: int
@@ -110,7 +117,7 @@ class PhaseMachine:
     saves_at_end: bool = False,
     comm: Any = None,
   ):
-    self._logdir = logdir and os.path.expanduser(logdir)
+    self._logdir = logdir and files.expand(logdir)
     self._phases: list[Phase] = []
     self._observers = list(observers)
     self._closed = False
@@ -211,8 +218,7 @@ class PhaseMachine:
         if summary:
           # The longest phase decides, so that the phases line up in plots.
           step = epoch * max(x.steps for x in self._phases) + steps_in
-          if phase.writer:
-            phase.writer.add_summary(summary, step)
+          self._write(phase, summary, step)
           self._notify('summary', phase, step, global_step, summary)
         self._is_due = save or self._is_overdue(global_step)
         yield score if report else None
@@ -221,6 +227,13 @@ class PhaseMachine:
       for writer in writers:
         writer.close()
       self._notify('close')
+
+  def _write(self, phase, summary, step):
+    """Write a summary to the event file of its phase."""
+    if any(x.writes_scalars for x in self._observers):
+      summary = log.clean_summary(summary)
+    if phase.writer and summary:
+      phase.writer.add_summary(summary, step)
 
   def _find_current_phase(self, global_step):
     """Phase, epoch, and steps within the phase at a global step."""

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from agents.run import mpi_ops
-from agents.tools import scopes
+from agents.tools import mpi_ops, scopes
 from agents.tools.tf1 import tf
 
 

@@ -4,10 +4,13 @@ import os
 from typing import Any
 
 from agents.pipeline.params import common
+from agents.run import files
 from baselines_her.settings import Settings
 
 # Settings that the pipeline has other names for.
 _RENAMED = {'n_cycles': 'epoch_size', 'rollout_batch_size': 'num_workers'}
+# Those that the environment decides if they are None.
+_OPEN = 'clip_pos_returns', 'max_u'
 
 
 def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
@@ -19,8 +22,9 @@ def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
 
   Returns:
     Dict of plain data. `epoch_size` is the number of cycles per epoch,
-    `num_workers` that of environments per rank; `clip_pos_returns` is None for
-    the value that suits the environment. For the rest see `Settings`.
+    `num_workers` that of environments per rank; `clip_pos_returns` and `max_u`
+    are None for the values that suit the environment. For the rest see
+    `Settings`.
   """
   panel = {
     'model_name': env_name,
@@ -37,8 +41,7 @@ def make_cpanel(env_name: str, number_epochs: int) -> dict[str, Any]:
     # Overrides must have the same type, so a default of 5 would refuse 2.5.
     real = Settings.base(name) is float and value is not None
     panel[_RENAMED.get(name, name)] = float(value) if real else value
-  panel['clip_pos_returns'] = None
-  return panel
+  return {**panel, **dict.fromkeys(_OPEN)}
 
 
 def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
@@ -55,16 +58,16 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
   """
   keys = {x: _RENAMED.get(x, x) for x in Settings.names()}
   given = {x: cpanel[key] for x, key in keys.items() if key in cpanel}
-  is_open = given.get('clip_pos_returns') is None
-  if is_open:
-    del given['clip_pos_returns']
+  is_open = [x for x in _OPEN if given.get(x) is None]
+  for name in is_open:
+    given.pop(name, None)
   settings = Settings.make(cpanel['model_name'], given).to_plain()
-  if is_open:
+  for name in is_open:
     # Up to the memory, which knows the environment.
-    del settings['clip_pos_returns']
+    del settings[name]
   for name in ('demo_file', 'load_path'):
     if settings[name]:
-      settings[name] = os.path.abspath(os.path.expanduser(settings[name]))
+      settings[name] = os.path.abspath(files.expand(settings[name]))
   env = {'name': cpanel['model_name'], 'seed': cpanel['seed']}
   return {
     'runner': common.define_runner(

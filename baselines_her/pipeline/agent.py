@@ -8,7 +8,7 @@ import numpy as np
 from agents.pipeline import session as session_lib
 from agents.pipeline.base import AgentBase
 from agents.run import errors, references
-from baselines_her import ddpg, mpi, policies, tf_util, vec_env
+from baselines_her import ddpg, mpi, policies, tf_util
 from baselines_her.pipeline.memory import HERMemory
 
 
@@ -18,14 +18,12 @@ class HERAgent(AgentBase):
 
   Args:
     session: Session that the agent runs in.
-    memory: Dict with a `HERMemory` as `train`, which has the settings.
+    memory: Dict with a `HERMemory` as `train`.
     name: Name in the parameter tree.
 
   Attributes:
     policy: `DDPG` agent.
-    venv: Vector of environments that the explorers of training and test share,
-      as in the stand-alone training, whose numbers depend on it.
-    success_rate: Success rate in this epoch's test, NaN without one.
+    task: `Task` of the session.
 
   Raises:
     UsageError: If the demonstrations are unreadable, or another agent uses the
@@ -41,18 +39,17 @@ class HERAgent(AgentBase):
     name: str = 'agent',
   ):
     super().__init__(session, memory, name)
-    own, settings = memory['train'], memory['train'].settings
-    self.success_rate = np.nan
-    self.venv: vec_env.VecEnv | None = None
+    buffer, self.task = memory['train'].buffer, memory['train'].task
+    settings = self.task.settings
     self._n_batches = settings.n_batches
     self._epoch = 0
     self._best = -1.0
     self.policy = ddpg.DDPG(
       settings,
-      own.task.dims,
-      sample_transitions=own.buffer.sample_transitions,
-      buffer=own.buffer,
-      info=own.task.info,
+      self.task.dims,
+      sample_transitions=buffer.sample_transitions,
+      buffer=buffer,
+      info=self.task.info,
     )
     if self.policy.sess is not session.tf_session():
       raise errors.UsageError(
@@ -74,7 +71,7 @@ class HERAgent(AgentBase):
     """Train on the newest episodes first, then on all of them."""
     profiler, policy = self.session.profiler, self.policy
     with profiler('graph'):
-      policy.update_stats(self.memory['train'].last_episodes)
+      policy.update_stats(self.task.episodes)
     with profiler('sample'):
       batches = policy.sample_batches(self._n_batches)
     with profiler('graph'):
@@ -92,8 +89,8 @@ class HERAgent(AgentBase):
     """
     for name, value in self.policy.logs():
       self.session.monitor(f'/{name}', value)
-    rate = float(mpi.mpi_average(self.success_rate))
-    self.success_rate = np.nan
+    rate = float(mpi.mpi_average(self.task.success_rate))
+    self.task.success_rate = np.nan
     self._best = self._saver.save(self._epoch, rate, self._best)
     mpi.check_seeds(self.session.comm)
     self.policy.check_synced()

@@ -6,9 +6,8 @@ from typing import Any
 from agents.pipeline import session as session_lib
 from agents.pipeline.base import ExplorerBase
 from agents.run import references
-from baselines_her import envs, rollout, vec_env
+from baselines_her import rollout
 from baselines_her.pipeline.agent import HERAgent
-from baselines_her.settings import Settings
 from baselines_her.util import Episode
 
 # What is shown begins elsewhere than what was trained on.
@@ -39,14 +38,18 @@ class HERExplorer(ExplorerBase):
     mode: str = 'train',
   ):
     super().__init__(session, agents, mode, win_size=-1)
-    (self._agent,) = agents.values()
-    memory, exploits = self._agent.memory['train'], mode != 'train'
-    settings, task = memory.settings, memory.task
-    self._n_rollouts = settings.n_test_rollouts if mode == 'test' else 1
-    self.venv = self._make_venv(task.name, memory.env['seed'], settings)
-    policy, logger = self._agent.policy, session.logger
-    self.worker = rollout.make_worker(policy, self.venv, logger, exploits)
-    self._time('graph', self.worker, '_act')
+    (agent,) = agents.values()
+    self._task = agent.task
+    is_test = mode == 'test'
+    self._n_rollouts = agent.task.settings.n_test_rollouts if is_test else 1
+    self.venv = self._view() if mode == 'eval' else agent.task.venv
+    self.worker = rollout.make_worker(
+      agent.policy,
+      self.venv,
+      session.logger,
+      exploit=mode != 'train',
+      profiler=session.profiler,
+    )
 
   def update(self) -> Episode:
     """Play episodes.
@@ -68,7 +71,7 @@ class HERExplorer(ExplorerBase):
     if self.mode == 'eval' and hasattr(self.venv, 'finish'):
       self.venv.finish()
     if self.mode == 'test':
-      self._agent.success_rate = worker.current_success_rate()
+      self._task.success_rate = worker.current_success_rate()
     return episode
 
   def reset(self) -> None:
@@ -90,40 +93,25 @@ class HERExplorer(ExplorerBase):
     if self.mode == 'train':
       self.venv.set_states(state['envs'])
 
-  def _make_venv(
-    self, name: str, seed: int | None, settings: Settings
-  ) -> vec_env.VecEnv:
-    agent, session = self._agent, self.session
-    if self.mode != 'eval' and agent.venv:
-      return agent.venv
-    if envs.resolve(name) != name:
-      session.logger.warn(
-        f'{name} is no longer supported; using {envs.resolve(name)}.'
-      )
-    folder, limit = session.folder('monitor'), settings.T
-    if self.mode == 'eval':
-      from agents.envs import window
-      from baselines_her import play
+  def _view(self) -> Any:
+    """Create an environment that is shown or recorded, if that is possible."""
+    from agents.envs import window
+    from baselines_her import play
 
-      seed = None if seed is None else seed + _EVAL_SEED
-      shown = session.comm.Get_rank() == 0 and window.has_display()
-      if shown or session.path:
-        videos = f'{session.folder("videos")}/'
-        options = {'folder': folder, 'time_limit': limit}
-        return play.make_viewed_env(name, seed, shown, videos, **options)
-    agent.venv = vec_env.make_vec_env(
-      name,
-      'robotics',
-      1 if self.mode == 'eval' else settings.rollout_batch_size,
+    task, session = self._task, self.session
+    seed = None if task.seed is None else task.seed + _EVAL_SEED
+    shown = session.comm.Get_rank() == 0 and window.has_display()
+    if not (shown or session.path):
+      return task.make_venv(1, seed)
+    if problem := play.find_problem(task.name, shown):
+      session.logger.warn(f'Playing without pictures: {problem}')
+      return task.make_venv(1, seed)
+    task.tell_version()
+    return play.make_viewed_env(
+      task.name,
       seed,
-      folder=folder,
-      time_limit=limit,
+      shown,
+      f'{session.folder("videos")}/',
+      folder=session.folder('monitor'),
+      time_limit=task.settings.T,
     )
-    self._time('envstep', agent.venv, 'step', 'reset')
-    return agent.venv
-
-  def _time(self, scope: str, owner: Any, *names: str) -> None:
-    """Let the profiler time methods of an object."""
-    for name in names:
-      timed = self.session.profiler(scope)(getattr(owner, name))
-      setattr(owner, name, timed)

@@ -8,33 +8,31 @@ import numpy as np
 from agents.pipeline import session as session_lib
 from agents.pipeline.base import MemoryBase
 from agents.run import errors, references
-from baselines_her import config, replay_buffer
-from baselines_her.settings import Settings
+from baselines_her import replay_buffer
+from baselines_her.pipeline.task import Task
 
 
 @references.nameable
 class HERMemory(MemoryBase):
-  """Stores episodes, not steps, in a `ReplayBuffer`; holds the task.
+  """Stores episodes, not steps, in a `ReplayBuffer`.
+
+  The first part of a session with HER, which creates the `Task` of all parts.
 
   Args:
     session: Session that the memory belongs to.
     mode: Mode of the explorer that fills it.
-    env: Dict of the `name` and the `seed` of the environment.
-    settings: Values of `Settings` by name; without `clip_pos_returns`, the
-      environment decides it.
+    env: See `Task`.
+    settings: See `Task`.
     sampler: Function from the reward function to a function that samples
       transitions, see `baselines_her.her_sampler`; by default according to the
       settings.
 
   Attributes:
-    env: The given dict.
-    settings: Complete `Settings` of the task, also for agent and explorers.
-    task: `config.Task`.
+    task: The `Task`.
     buffer: The `ReplayBuffer`.
-    last_episodes: Newest stored episodes, arrays [episodes, time, size].
 
   Raises:
-    UsageError: If a setting is unknown, or the environment does not fit.
+    UsageError: See `Task`.
   """
 
   def __init__(
@@ -47,27 +45,18 @@ class HERMemory(MemoryBase):
     sampler: Callable[..., replay_buffer.Sampler] | None = None,
   ):
     super().__init__(session, mode)
-    values = Settings.make(env['name'], settings)
-    self.env = env
-    self.task = config.Task(env['name'])
-    if 'clip_pos_returns' not in settings:
-      values = Settings.make(env['name'], {**settings, **self.task.usual})
-    self.settings = values.complete(
-      self.task.time_limit, values.rollout_batch_size
-    )
-    for note in self.task.notes(self.settings):
-      session.logger.warn(note)
+    self.task = Task(session, env, settings)
+    values = self.task.settings
     draw = (
       sampler(self.task.reward_fun)
       if sampler
-      else self.task.make_sampler(self.settings)
+      else self.task.make_sampler(values)
     )
-    self.buffer = replay_buffer.create(self.settings, self.task.dims, draw)
-    self.last_episodes: Mapping[str, np.ndarray] = {}
+    self.buffer = replay_buffer.create(values, self.task.dims, draw)
 
   def store(self, chunk: Mapping[str, np.ndarray]) -> None:
     """Store the episodes of `HERExplorer.update`."""
-    self.last_episodes = chunk
+    self.task.episodes = chunk
     self.buffer.store_episode(chunk)
 
   @property

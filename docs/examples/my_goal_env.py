@@ -3,7 +3,7 @@
   agents-check-env my_goal_env:MovePoint-v0 --for her
   her-train --env=my_goal_env:MovePoint-v0 --num_timesteps=10000 \
       --log_path=logs/point
-  her-play logs/point
+  her-play logs/point --trust my_goal_env
 """
 
 import gymnasium
@@ -34,7 +34,7 @@ class MovePoint(gymnasium.Env):
   def step(self, action):
     self._place = np.clip(self._place + 0.2 * np.clip(action, -1, 1), -2, 2)
     reward = float(self.compute_reward(self._place, self._goal, {}))
-    # Success is read from here. Episodes may not end when it is reached.
+    # Success is read from here. Episodes may end when it is reached.
     info = {'is_success': float(reward == 0)}
     return self._observe(), reward, False, False, info
 
@@ -59,5 +59,5 @@ class MovePoint(gymnasium.Env):
     }
 
 
-# All episodes have this length.
+# Episodes have at most 30 steps, here always.
 gymnasium.register('MovePoint-v0', MovePoint, max_episode_steps=30)

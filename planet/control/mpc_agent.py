@@ -1,5 +1,6 @@
 """Agent that filters observations and plans at every step."""
 
+import itertools
 from typing import Any
 
 from tensorflow_probability import distributions as tfd
@@ -26,7 +27,8 @@ class MPCAgent:
       embeddings [batch, time, size];
       `observation`, key of the observation for the encoder, by default
       `image`;
-      `preprocess_fn`, function from observations to encoder inputs;
+      `preprocess_fn`, function from observations to encoder inputs, or to a
+      dict of them;
       `planner`, function from cell, objective, state, shape of an embedding
       and shape of an action to plans [batch, horizon, actions];
       `objective`, argument of the planner;
@@ -51,14 +53,14 @@ class MPCAgent:
     count, *action_shape = batch_env.action.shape.as_list()
     state = self._cell.zero_state(count, tf.float32)
     with scopes.uncached_scope('agent_temporary'):
-      self._state = {
-        key: _local_variable(key, value.shape.as_list())
-        for key, value in state.items()
-      }
-      self._prev_action = _local_variable(
+      names = (f'state_{x}' for x in itertools.count())
+      self._state = nested.map(
+        lambda x: self._remember(next(names), x.shape.as_list()), state
+      )
+      self._prev_action = self._remember(
         'prev_action_var', [count] + action_shape
       )
-      self._plan = config.get('warm_start') and _local_variable(
+      self._plan = config.get('warm_start') and self._remember(
         'plan', [count, config.warm_start] + action_shape
       )
 
@@ -97,11 +99,9 @@ class MPCAgent:
     plan, remember = self._define_plan(agent_indices, state, embedded)
     action = self._explore(plan[:, 0])
     action = tf.clip_by_value(action, -1.0, 1.0)
-    remember.append(tf.scatter_update(self._prev_action, agent_indices, action))
-    remember += [
-      tf.scatter_update(self._state[key], agent_indices, state[key])
-      for key in self._state
-    ]
+    remember.append(self._update(self._prev_action, agent_indices, action))
+    pairs = zip(nested.flatten(self._state), nested.flatten(state))
+    remember += [self._update(x, agent_indices, y) for x, y in pairs]
     with tf.control_dependencies(remember):
       return tf.identity(action), tf.constant('')
 
@@ -117,8 +117,10 @@ class MPCAgent:
 
   def _encode(self, observ):
     observ = self._config.preprocess_fn(observ)
-    key = self._config.get('observation') or 'image'
-    return self._config.encoder({key: observ[:, None]})[:, 0]
+    if not isinstance(observ, dict):
+      observ = {self._config.get('observation') or 'image': observ}
+    observ = {key: value[:, None] for key, value in observ.items()}
+    return self._config.encoder(observ)[:, 0]
 
   def _define_plan(self, agent_indices, state, embedded):
     """Return plans [n, horizon, actions] and operations that store them."""
@@ -135,7 +137,15 @@ class MPCAgent:
       *args, initial_mean=tf.gather(self._plan, agent_indices)
     )
     rest = tf.concat([plan[:, 1:], tf.zeros_like(plan[:, :1])], 1)
-    return plan, [tf.scatter_update(self._plan, agent_indices, rest)]
+    return plan, [self._update(self._plan, agent_indices, rest)]
+
+  def _remember(self, name, shape):
+    return tf.get_local_variable(
+      name, shape, tf.float32, tf.zeros_initializer(), use_resource=True
+    )
+
+  def _update(self, variable, indices, value):
+    return tf.scatter_update(variable, indices, value)
 
   def _explore(self, action):
     exploration = self._config.exploration
@@ -147,10 +157,24 @@ class MPCAgent:
     return tfd.Normal(action, scale).sample()
 
 
-def _local_variable(name, shape):
-  return tf.get_local_variable(
-    name, shape, tf.float32, tf.zeros_initializer(), use_resource=True
-  )
+class MemorylessAgent(MPCAgent):
+  """Agent whose memory is fed, and returned by `memory_after`."""
+
+  def __init__(self, *args: Any) -> None:
+    self._after: dict[str, tf.Tensor] = {}
+    super().__init__(*args)
+
+  @property
+  def memory_after(self) -> list[tf.Tensor]:
+    """Memory after `perform` with all agents, in the order of `memory`."""
+    return [self._after[x.name] for x in self.memory]
+
+  def _remember(self, name, shape):
+    return tf.placeholder(tf.float32, shape, name)
+
+  def _update(self, variable, indices, value):
+    self._after[variable.name] = value
+    return value
 
 
 def _clear(variable, indices):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import batch_env
+from agents.envs import batch_env, video
 from agents.run import progress, stopping
 from agents.tools import nested
 from agents.tools import simulate as simulate_batch
@@ -64,7 +64,7 @@ def simulate(
       ]
       if is_image:
         summaries.append(
-          image_strip_summary('image', image, max_length=duration)
+          image_strip_summary('image', image, duration, gap=video.GAP)
         )
     if gif_summary and is_image:
       summaries.append(
@@ -173,7 +173,7 @@ class WatchedEnv(batch_env.VectorEnv):
     self._steps = self._steps % self.duration + 1
     last = self._steps == self.duration
     progress.set_activity(
-      '' if last else f'{self.name} {self._steps}/{self.duration}'
+      '' if last else f'{self.name}, step {self._steps} of {self.duration}'
     )
     observ, reward, done, infos = super().step(actions)
     self.failed = np.array([bool(x.get('step_error')) for x in infos])

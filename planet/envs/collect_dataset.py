@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs.wrappers import Wrapper, to_32_bit
+from agents.envs.wrappers import Wrapper
 from agents.run import files
+from agents.tools.wrappers import to_32_bit
 
 # Scalar entry of episode files: simulator steps per action.
 ACTION_REPEAT = 'action_repeat'
@@ -57,7 +58,7 @@ class CollectGymDataset(Wrapper):
     super().__init__(env)
     self._action_repeat = action_repeat
     self._began, self._seed, self._written = began, seed, 0
-    self._outdir = outdir and os.path.expanduser(outdir)
+    self._outdir = outdir and files.expand(outdir)
     self._episode: list[dict[str, Any]] = []
 
   def seed(self, seed: int | None) -> None:

@@ -5,8 +5,12 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from agents.envs import wrappers
+import numpy as np
+
+from agents.envs import spaces
 from agents.envs.declared import EnvSettings
+from planet.control import wrappers
+from planet.envs import gym_pixels
 from planet.envs.collect_dataset import CollectGymDataset
 
 
@@ -49,6 +53,15 @@ class Task(NamedTuple):
     return self.with_settings(**facts) if facts else self
 
 
+def create(env_ctor: Callable[[], Any]) -> Any:
+  """Create an environment by a constructor of the user."""
+  env: Any = wrappers.Wrapper(env_ctor())
+  # Those of old gym cannot be sent to another process.
+  env.observation_space = spaces.convert(env.observation_space)
+  env.action_space = spaces.convert(env.action_space)
+  return env
+
+
 def recording_env(
   env_ctor: Callable[[], Any],
   outdir: str | None,
@@ -68,18 +81,82 @@ def recording_env(
   env = env_ctor()
   if outdir:
     env = CollectGymDataset(env, outdir, action_repeat, began)
+  return join(env, keys)
+
+
+def join(env: Any, keys: Sequence[str]) -> Any:
+  """Join observations to one array; images and vectors to a float32 vector.
+
+  Args:
+    env: Environment whose observations are dicts.
+    keys: Observations to join, in this order.
+  """
+  if 'image' in keys and len(keys) > 1:
+    env = FlatObservations(env, keys)
   return wrappers.ConcatObservation(env, keys)
 
 
+class FlatObservations(wrappers.Wrapper):
+  """Flatten entries of dictionary observations, as float32.
+
+  Args:
+    env: Environment to wrap.
+    keys: Entries to keep.
+  """
+
+  def __init__(self, env: Any, keys: Sequence[str]):
+    super().__init__(env)
+    parts = {x: env.observation_space.spaces[x] for x in keys}
+    self.observation_space = spaces.dictionary(
+      {x: spaces.box(y.low.ravel(), y.high.ravel()) for x, y in parts.items()}
+    )
+
+  def step(self, action: Any) -> tuple:
+    observ, reward, done, info = self._env.step(action)
+    return self._flatten(observ), reward, done, info
+
+  def reset(self) -> dict[str, np.ndarray]:
+    return self._flatten(self._env.reset())
+
+  def _flatten(self, observ):
+    keys = self.observation_space.spaces
+    return {x: np.ravel(observ[x]).astype(np.float32) for x in keys}
+
+
+def with_own_actions(env_ctor: functools.partial) -> functools.partial:
+  """Return a constructor of a task's environment that takes its own actions.
+
+  Args:
+    env_ctor: Constructor of a task, of an environment that may take vectors in
+      [-1, 1] instead.
+  """
+  make, args, kwargs = env_ctor.func, env_ctor.args, env_ctor.keywords
+  if make is unified_env:
+    return functools.partial(make, with_own_actions(args[0]), None, **kwargs)
+  if make is not gym_pixels.make:
+    return env_ctor
+  return functools.partial(make, *args, **{**kwargs, 'own_actions': True})
+
+
+def find_repeat(env_ctor: functools.partial) -> int:
+  """Return how often a task's environment is stepped per action."""
+  if env_ctor.func is unified_env:
+    return find_repeat(env_ctor.args[0])
+  *_, repeat, _ = env_ctor.args
+  return repeat
+
+
 def unified_env(
-  env_ctor: Callable[..., Any], action_spaces: Sequence[Any], **kwargs: Any
+  env_ctor: Callable[..., Any],
+  action_spaces: Sequence[Any] | None,
+  **kwargs: Any,
 ) -> Any:
   """Create the environment of one of several tasks that share a model.
 
   Args:
     env_ctor: Function that returns an environment.
-    action_spaces: Action spaces of all tasks.
+    action_spaces: Action spaces of all tasks, None to pad no actions.
     **kwargs: Arguments of `env_ctor`.
   """
   env = wrappers.SelectObservations(env_ctor(**kwargs), ['image'])
-  return wrappers.PadActions(env, action_spaces)
+  return wrappers.PadActions(env, action_spaces) if action_spaces else env

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import spaces, wrappers
+from agents.envs import spaces
+from agents.tools import wrappers
 
 
 class DummyEnv:
@@ -67,5 +68,5 @@ def make(
   """
   env: Any = DummyEnv(size=(image_size, image_size))
   env = wrappers.ActionRepeat(env, action_repeat)
-  env = wrappers.MaximumDuration(env, max_length)
+  env = wrappers.LimitDuration(env, max_length)
   return wrappers.ConvertTo32Bit(env)

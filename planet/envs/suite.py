@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, opengl, wrappers
+from agents.envs import adapters, opengl
+from agents.envs.wrappers import VectorObservations
 from agents.run import errors
+from planet.control import wrappers
 
 
 def make(
@@ -25,7 +27,7 @@ def make(
     action_repeat: Number of steps with the same action.
     max_length: Number of actions per episode.
     image_size: Height and width of the images.
-    camera_id: Index of the camera.
+    camera_id: Index of the camera, -1 for the free one.
     pixels: Whether to add images to the observations.
 
   Returns:
@@ -33,13 +35,15 @@ def make(
     the suite; without pixels, all of these are vectors.
 
   Raises:
-    UsageError: If dm_control is not installed or OpenGL cannot render.
+    UsageError: If dm_control is not installed, OpenGL cannot render, or there
+      is no such camera.
   """
   if pixels:
     opengl.select_backend()
   size = (image_size, image_size)
   env = _load(domain, task)
   if pixels:
+    _check_camera(env.physics.model.ncam, domain, task, camera_id)
     _fit_framebuffer(env.physics, size)
   env = adapters.DeepMindWrapper(env, size, camera_id)
   env = wrappers.ActionRepeat(env, action_repeat)
@@ -47,7 +51,7 @@ def make(
   if pixels:
     env = wrappers.PixelObservations(env, size, np.uint8, 'image')
   else:
-    env = wrappers.VectorObservations(env)
+    env = VectorObservations(env)
   return wrappers.ConvertTo32Bit(env)
 
 
@@ -60,6 +64,14 @@ def _load(domain, task):
       f'({error}): {errors.how_to_install("dmc")}.'
     ) from None
   return suite.load(domain, task)
+
+
+def _check_camera(count, domain, task, camera_id):
+  if not -1 <= camera_id < count:
+    raise errors.UsageError(
+      f'Parameter camera_id is {camera_id}, but {domain} {task} has cameras 0 '
+      f'to {count - 1}; give one of them, or -1 for the free camera.'
+    )
 
 
 def _fit_framebuffer(physics, size):

@@ -1,5 +1,6 @@
 """Base class of latent dynamics models."""
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -131,9 +132,11 @@ class Base:
     return (prior, posterior), posterior
 
   def _define_posterior(self, prev_state, prev_action, obs, prior):
-    """Define the posterior; subclasses may start from the existing prior."""
-    del prior
-    return self._posterior_tpl(prev_state, prev_action, obs)
+    """Define the posterior, from the existing prior if it can take that."""
+    method = getattr(self, '_posterior', self._posterior_tpl)
+    takes_prior = 'prior' in inspect.signature(method).parameters
+    more = {'prior': prior} if takes_prior else {}
+    return self._posterior_tpl(prev_state, prev_action, obs, **more)
 
   def features_from_state(self, state: dict[str, tf.Tensor]) -> tf.Tensor:
     """Return the input of the heads, tensor [..., features]."""

@@ -67,10 +67,6 @@ class RSSM(base.Base):
     """Concatenate sample and belief, [..., state + belief]."""
     return tf.concat([state['sample'], state['belief']], -1)
 
-  def _define_posterior(self, prev_state, prev_action, obs, prior):
-    del prev_state, prev_action
-    return self._posterior_tpl(prior, obs)
-
   def _transition(self, prev_state, prev_action, zero_obs):
     del zero_obs
     inputs = self._hidden([prev_state['sample'], prev_action])
@@ -78,7 +74,9 @@ class RSSM(base.Base):
     hidden = self._hidden([belief if self._future_rnn else inputs])
     return {**self._gaussian(hidden), 'belief': belief, 'rnn_state': belief}
 
-  def _posterior(self, prior, obs):
+  def _posterior(self, prev_state, prev_action, obs, prior=None):
+    if prior is None:
+      prior = self._transition_tpl(prev_state, prev_action, tf.zeros_like(obs))
     hidden = self._hidden([prior['belief'], obs])
     return {
       **self._gaussian(hidden),

@@ -47,15 +47,13 @@ class SSM(base.Base):
       'sample': self._state_size,
     }
 
-  def _define_posterior(self, prev_state, prev_action, obs, prior):
-    del prev_state, prev_action
-    return self._posterior_tpl(prior, obs)
-
   def _transition(self, prev_state, prev_action, zero_obs):
     del zero_obs
     return self._gaussian([prev_state['sample'], prev_action])
 
-  def _posterior(self, prior, obs):
+  def _posterior(self, prev_state, prev_action, obs, prior=None):
+    if prior is None:
+      prior = self._transition_tpl(prev_state, prev_action, tf.zeros_like(obs))
     return self._gaussian([prior['mean'], prior['stddev'], obs])
 
   def _gaussian(self, inputs):

@@ -1,6 +1,7 @@
 """Encoders of observations and heads that predict from features."""
 
 from planet.networks import conv_ha as conv_ha
+from planet.networks import joint as joint
 from planet.networks import vector as vector
 from planet.networks.basic import feed_forward as feed_forward
 from planet.networks.conv_sizes import conv_32 as conv_32

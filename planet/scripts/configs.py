@@ -1,26 +1,143 @@
 """Configurations: everything that defines a training run.
 
-Each preset has a function of the same name, as in the original. It takes an
-unlocked configuration and a mapping of parameters and returns the
-configuration.
+Each preset has a function of the same name, as in the original. It takes a
+mapping, which it completes, and a mapping of parameters.
 """
 
+import dataclasses
+import datetime
 import functools
+import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from agents.envs import adapters
-from agents.run import errors, references
+from agents.run import errors, files, references
+from agents.tools import nested
 from agents.tools.tf1 import tf
 from planet import models, networks
 from planet.control import planning
+from planet.envs.constructors import Task
 from planet.scripts import objectives, parameters, presets
 from planet.scripts import tasks as tasks_lib
 from planet.tools import loaders, numpy_episodes, preprocess, schedule
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 from planet.training import precision
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Config(Mapping[str, Any]):
+  """Everything that defines a training run, complete and frozen.
+
+  Also a mapping. Contains all parameters under their names, unless a field
+  holds what is built from them.
+
+  Attributes:
+    params: Parameters.
+    debug: Whether to check that states are finite.
+    observation: Model input, `image` or `vector`.
+    observation_keys: Names of the recorded data that form the model input.
+    recorded_keys: Names of all recorded data that the run reads.
+    preprocess_fn, postprocess_fn: Functions from images to encoder inputs and
+      back.
+    open_loop_context: Steps with observations before a prediction in summaries.
+    data_reader, data_loader: See `planet.tools.numpy_episodes`.
+    tasks: Tasks to train on.
+    isolate_envs: `none`, `thread` or `process`.
+    activation: Activation function of hidden layers.
+    gradient_heads: Names of the heads whose loss trains the model.
+    encoder: Function from a dict of observations to embeddings.
+    heads: Functions from features to distributions, by name.
+    cell: Constructor of the model.
+    loss_scales: Scales in the order in which losses are computed and printed.
+    optimizers: Optimisers by name, see `planet.training.objectives`.
+    max_steps: Examples to train for, None if environment steps are limited.
+    test_checkpoint_every: Test examples between checkpoints.
+    checkpoint_secs: Seconds between checkpoints.
+    checkpoint_at_end: Whether to save a checkpoint at the end.
+    print_metrics_every: Examples between logged losses.
+    savers: Arguments of `Trainer.add_saver`.
+    train_dir, test_dir: Folders of the episodes.
+    random_collects: Initial episodes by folder and task.
+    train_collects, test_collects: Simulations by name.
+    unused: Names of given parameters that have no effect.
+    seed: Seed of the run.
+    checkpoint_to_load: Name of the checkpoint to continue from; '' for none,
+      None for the newest.
+    first_step: Global step of this checkpoint.
+    source: Content of config.yaml.
+    report: Sentences for the user.
+    began: Time at which the training began.
+    vector_statistics: Mean and standard deviation of vectors.
+  """
+
+  params: parameters.Parameters
+  debug: bool
+  observation: str
+  observation_keys: list[str]
+  recorded_keys: list[str]
+  preprocess_fn: Callable
+  postprocess_fn: Callable
+  open_loop_context: int
+  data_reader: Callable
+  data_loader: Callable
+  tasks: list[Task]
+  isolate_envs: str
+  activation: Callable
+  gradient_heads: list[str]
+  encoder: Callable
+  heads: AttrDict
+  cell: Callable
+  loss_scales: AttrDict
+  optimizers: AttrDict
+  max_steps: int | None
+  test_checkpoint_every: int
+  checkpoint_secs: float
+  checkpoint_at_end: bool
+  print_metrics_every: int
+  savers: list[AttrDict]
+  train_dir: str
+  test_dir: str
+  random_collects: AttrDict
+  train_collects: AttrDict
+  test_collects: AttrDict
+  unused: list[str]
+  seed: int | None = None
+  checkpoint_to_load: str | None = None
+  first_step: int = 0
+  source: AttrDict = dataclasses.field(default_factory=lambda: AttrDict({}))
+  report: tuple[str, ...] = ()
+  began: datetime.datetime | None = None
+  vector_statistics: tuple[np.ndarray, np.ndarray] | None = None
+
+  def replace(self, **changes: Any) -> 'Config':
+    """Return a copy with other values of some fields."""
+    return dataclasses.replace(self, **changes)
+
+  def __getattr__(self, name: str) -> Any:
+    # Parameters that nothing is built from.
+    if name in parameters.Parameters.model_fields:
+      return getattr(self.params, name)
+    known = list(self) if 'params' in vars(self) else []
+    raise AttributeError(
+      f'Key {name!r} is unknown. {errors.suggest(name, known)}'
+    )
+
+  def __getitem__(self, name: str) -> Any:
+    if name not in set(self):
+      raise KeyError(name)
+    return getattr(self, name)
+
+  def __iter__(self) -> Iterator[str]:
+    own = [x.name for x in dataclasses.fields(self) if x.name != 'params']
+    yield from dict.fromkeys([*parameters.Parameters.names(), *own])
+
+  def __len__(self) -> int:
+    return sum(1 for _ in self)
 
 
 def _swish(x):
@@ -38,111 +155,210 @@ ACTIVATIONS = {
 }
 
 
-def _define_preset(
-  preset: str, config: AttrDict, params: Mapping[str, Any]
-) -> AttrDict:
+def make(preset: str, params: Mapping[str, Any]) -> Config:
+  """Build a configuration from a preset and given parameters.
+
+  Args:
+    preset: Name of the preset.
+    params: Dict from name to value, among them `logdir`.
+
+  Raises:
+    UsageError: If a parameter is wrong.
+  """
   given, objects = parameters.name_objects(params)
   logdir = given.pop('logdir', '')
   values = parameters.build(preset, given)
   own = parameters.resolve(values, objects, references.EVERYTHING)
-  return config.update(build(preset, values, logdir, own))
+  return build(preset, values, tasks_lib.define_all(values), logdir, own)
 
 
-def __getattr__(name: str) -> Any:
-  """Return the function of a preset."""
-  if name not in presets.PRESETS:
-    raise AttributeError(f'There is no configuration {name!r}.')
-  return functools.partial(_define_preset, name)
+def _complete(
+  preset: str, config: AttrDict, params: Mapping[str, Any]
+) -> AttrDict:
+  config.update(make(preset, params))
+  built = {x: nested.flatten(config[x]) for x in config}
+  return config.update(source=AttrDict(config=preset, built=built))
+
+
+# Also for functions that users add here.
+globals().update({x: functools.partial(_complete, x) for x in presets.PRESETS})
+
+
+def call(name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+  """Call a user's function of the original's form.
+
+  Args:
+    name: Name of a function that was added to this module, or
+      `module:function`. It takes `config` and `params`, changes them, and
+      returns the result of `default` or `debug`.
+    given: Parameters of the command.
+
+  Returns:
+    Tuple of the preset that it extends, and the parameters from then on.
+
+  Raises:
+    UsageError: If there is no such function, or it changes what is no parameter
+      and would be lost in a stored run.
+  """
+  function: Any = tasks_lib.find_function(name, globals())
+  if ':' in name:
+    function = references.resolve(name, references.EVERYTHING)
+  if not function:
+    presets.find(name)
+  params = AttrDict(given, _unlocked=True)
+  config = function(AttrDict(), params)
+  if not isinstance(config, AttrDict) or 'source' not in config:
+    raise errors.UsageError(
+      f'Function {name} returns {type(config).__name__}; return the result of '
+      'planet.scripts.configs.default(config, params).'
+    )
+  built = config.source.built
+  changed = {
+    x: y
+    for x, y in config.items()
+    # The first only adds checks.
+    if x not in ('debug', 'source') and nested.flatten(y) != built.get(x, ())
+  }
+  lost = sorted(set(changed) - set(parameters.Parameters.names()))
+  if lost:
+    raise errors.UsageError(
+      f'Function {name} changes {", ".join(lost)} of config, but a run keeps '
+      'only parameters; change params instead, see docs/parts.md.'
+    )
+  return config.source.config, {**params, **changed}
 
 
 def build(
-  preset: str, params: Any, logdir: str, own: Mapping[str, Any]
-) -> AttrDict:
+  preset: str,
+  params: parameters.Parameters,
+  tasks: Sequence[Task],
+  logdir: str,
+  own: Mapping[str, Any],
+  **facts: Any,
+) -> Config:
   """Build a configuration without creating environments or files.
 
   Args:
     preset: Name of the preset that the parameters come from.
-    params: `planet.scripts.parameters.Parameters`.
+    params: Parameters.
+    tasks: Result of `planet.scripts.tasks.define_all`.
     logdir: Folder of the run.
     own: Result of `parameters.resolve`, plus the user's environment or its
       constructor as `tasks`, if given.
-
-  Returns:
-    Unlocked AttrDict of all parameters, with some names replaced by the objects
-    that they refer to, and all derived settings.
+    **facts: Fields of `Config` that have defaults.
 
   Raises:
     UsageError: If parameters contradict each other.
   """
-  parameters.check_together(params)
-  config = AttrDict(dict(params), _unlocked=True)
-  config.debug = preset == 'debug'
-  config.required_length = params.required_length
-  _add_data(config, params)
-  _add_tasks(config, params, own)
-  _add_model(config, params, own)
-  _add_losses(config, params)
-  _add_schedule(config, params)
-  _add_episodes(config, params, os.path.expanduser(logdir), own)
-  config.unused = parameters.find_unused(params, config.heads)
-  return config
+  keys = _list_keys(params, tasks)
+  model = _define_model(params, tasks, own)
+  recorded = _list_recorded(keys, model['heads'])
+  return Config(
+    params=params,
+    debug=preset == 'debug',
+    tasks=list(tasks),
+    observation_keys=keys,
+    recorded_keys=recorded,
+    isolate_envs=_choose_isolation(params, own),
+    unused=parameters.find_unused(params, model['heads']),
+    **_define_data(params, recorded),
+    **model,
+    **_define_losses(params, model['heads']),
+    **_define_schedule(params),
+    **_define_episodes(params, tasks, files.expand(logdir), own),
+    **facts,
+  )
 
 
-def _add_data(config, params):
-  config.observation = params.observations
-  config.preprocess_fn = bind(preprocess.preprocess, bits=params.image_bits)
-  config.postprocess_fn = bind(preprocess.postprocess, bits=params.image_bits)
-  config.open_loop_context = 5
-  config.data_reader = numpy_episodes.episode_reader
-  config.data_loader = getattr(loaders, f'{params.loader}_loader')
+def _define_data(params, recorded):
+  loader = getattr(loaders, f'{params.loader}_loader')
   if params.loader in ('cache', 'recent', 'scan'):
     kwargs = dict(every=params.loader_every, max_bytes=params.loader_max_bytes)
     if params.loader == 'scan':
       kwargs['max_episodes'] = params.loader_max_episodes
-    config.data_loader = bind(config.data_loader, **kwargs)
-
-
-def _add_tasks(config, params, own):
-  config.tasks = tasks = tasks_lib.define_all(params, own.get('tasks'))
-  config.observation_keys = ['image']
-  if params.observations == 'vector':
-    config.observation_keys = tasks[0].state_components[1:]
-    if not config.observation_keys:
-      raise errors.UsageError(
-        'observations: vector needs a single task with a state, but the tasks '
-        f'are {[x.name for x in tasks]}; use observations: image.'
-      )
-  config.isolate_envs = params.isolate_envs or (
-    'thread' if params.tasks == ['dummy'] else 'process'
+    loader = bind(loader, **kwargs)
+  return dict(
+    observation=params.observations,
+    preprocess_fn=bind(preprocess.preprocess, bits=params.image_bits),
+    postprocess_fn=bind(preprocess.postprocess, bits=params.image_bits),
+    open_loop_context=5,
+    data_reader=bind(numpy_episodes.episode_reader, keys=recorded),
+    data_loader=loader,
   )
-  if adapters.is_environment(own.get('tasks')):
-    config.isolate_envs = 'none'
 
 
-def _add_model(config, params, own):
-  config.activation = activation = ACTIVATIONS[params.activation]
-  usual = [params.observations, 'reward']
-  config.gradient_heads = params.gradient_heads or usual
-  layers = dict(units=params.num_units, activation=activation)
-  config.heads = AttrDict()
-  names = config.tasks[0].state_components
-  names = list(names) if params.state_diagnostics else ['reward']
+def _list_keys(params, tasks):
+  """Return the names of the recorded data that form the model input."""
   if params.observations == 'image':
+    return ['image']
+  keys = tasks[0].state_components[1:]
+  if not keys:
+    raise errors.UsageError(
+      f'observations: {params.observations} needs a single task with a state, '
+      f'but the tasks are {[x.name for x in tasks]}; use observations: image.'
+    )
+  return [*(x for x in _list_observed(params) if x == 'image'), *keys]
+
+
+def _list_recorded(keys, heads):
+  """Return the names of all recorded data that model and heads use."""
+  predicted = [x for x in heads if x not in ('image', 'vector')]
+  return list(dict.fromkeys(['action', 'reward', *keys, *predicted]))
+
+
+def _choose_isolation(params, own):
+  if adapters.is_environment(own.get('tasks')):
+    return 'none'
+  usual = 'thread' if params.tasks == ['dummy'] else 'process'
+  return params.isolate_envs or usual
+
+
+def _define_model(params, tasks, own):
+  activation = ACTIVATIONS[params.activation]
+  observed = _list_observed(params)
+  gradient_heads = params.gradient_heads or [*observed, 'reward']
+  layers = dict(units=params.num_units, activation=activation)
+  heads = {}
+  names = tasks[0].state_components
+  names = list(names) if params.state_diagnostics else ['reward']
+  encoders = []
+  if 'image' in observed:
     network = own.get('network') or _find_network(params)
-    config.encoder = network.encoder
-    config.heads.image = network.decoder
-  else:
-    config.encoder = bind(networks.vector.encoder, **layers)
+    wanted = ('encoder', 'decoder')
+    missing = [x for x in wanted if not hasattr(network, x)]
+    if missing:
+      raise errors.UsageError(
+        f'Network {references.name_of(network)} has no {missing}; '
+        'give a class, an object or a module with the functions encoder and '
+        'decoder.'
+      )
+    encoders.append(network.encoder)
+    heads['image'] = network.decoder
+  if 'vector' in observed:
+    encoders.append(bind(networks.vector.encoder, **layers))
     names.append('vector')
+  encoder = encoders[0]
+  if len(encoders) > 1:
+    encoder = bind(networks.joint.encoder, encoders=encoders)
   for name in names:
-    config.heads[name] = bind(
+    heads[name] = bind(
       networks.feed_forward,
       num_layers=params.num_layers,
-      stop_gradient=name not in config.gradient_heads,
+      stop_gradient=name not in gradient_heads,
       **layers,
     )
-  for name in config.gradient_heads:
-    errors.find('Entry of gradient_heads', name, config.heads)
+  for name in gradient_heads:
+    errors.find('Entry of gradient_heads', name, heads)
+  return dict(
+    activation=activation,
+    gradient_heads=gradient_heads,
+    encoder=encoder,
+    heads=AttrDict(heads),
+    cell=_define_cell(params, own, activation),
+  )
+
+
+def _define_cell(params, own, activation):
   cells = {'rssm': models.RSSM, 'ssm': models.SSM, 'drnn': models.DRNN}
   sizes = [params.model_size] * (1 if params.model == 'ssm' else 2)
   options = {}
@@ -152,15 +368,23 @@ def _add_model(config, params, own):
   elif params.model == 'drnn':
     links = [(name, value) for name, value in params if 'drnn_' in name]
     options = {name.removeprefix('drnn_'): value for name, value in links}
-  config.cell = bind(
-    own.get('model') or cells[params.model],
-    params.state_size,
-    *sizes,
+  model = own.get('model') or cells[params.model]
+  options.update(
     mean_only=params.mean_only,
     activation=activation,
     min_stddev=params.min_stddev,
-    **options,
   )
+  arguments = inspect.signature(model).parameters.values()
+  if all(x.kind != x.VAR_KEYWORD for x in arguments):
+    # Models made for earlier commits of the original take fewer.
+    options = {x.name: options[x.name] for x in arguments if x.name in options}
+  return bind(model, params.state_size, *sizes, **options)
+
+
+def _list_observed(params):
+  """Return the names of what the model observes, and predicts."""
+  kind = params.observations
+  return ['image', 'vector'] if kind == 'both' else [kind]
 
 
 def _find_network(params):
@@ -175,51 +399,64 @@ def _find_network(params):
   return network
 
 
-def _add_losses(config, params):
-  scales = {x: getattr(params, f'{x}_loss_scale') for x in config.heads}
+def _define_losses(params, heads):
+  scales = {x: getattr(params, f'{x}_loss_scale') for x in heads}
+  observed = _list_observed(params)
   # Losses are computed and printed in this order.
-  config.loss_scales = AttrDict(
-    {x: scales[x] for x in scales if x != params.observations},
+  loss_scales = AttrDict(
+    {x: scales[x] for x in scales if x not in observed},
     divergence=params.divergence_scale,
     global_divergence=params.global_div_scale,
     overshooting=params.overshooting_scale,
-    **{params.observations: scales[params.observations]},
+    **{x: scales[x] for x in observed},
   )
   optimizer_cls = bind(tf.train.AdamOptimizer, epsilon=1e-4)
   if params.precision == 'float16':
     optimizer_cls = bind(precision.scaled, optimizer_cls)
-  config.optimizers = AttrDict(
+  optimizers = AttrDict(
     main=AttrDict(
       optimizer_cls=optimizer_cls,
       learning_rate=params.main_learning_rate,
       clipping=params.main_gradient_clipping,
     )
   )
+  return dict(loss_scales=loss_scales, optimizers=optimizers)
 
 
-def _add_schedule(config, params):
-  if params.total_env_steps:
-    config.max_steps = None
-  every = params.checkpoint_every or 10 * params.test_steps
-  config.test_checkpoint_every = every
-  config.checkpoint_secs = 60 * params.checkpoint_minutes
-  config.checkpoint_at_end = True
-  # Short phases would otherwise print every zero steps.
-  config.print_metrics_every = max(1, params.train_steps // 10)
-  config.savers = [AttrDict(exclude=(r'.*_temporary.*',))]
+def _define_schedule(params):
+  return dict(
+    max_steps=None if params.total_env_steps else params.max_steps,
+    test_checkpoint_every=params.checkpoint_every or 10 * params.test_steps,
+    checkpoint_secs=60 * params.checkpoint_minutes,
+    checkpoint_at_end=True,
+    # Short phases would otherwise print every zero steps.
+    print_metrics_every=max(1, params.train_steps // 10),
+    savers=[AttrDict(exclude=(r'.*_temporary.*',))],
+  )
 
 
-def _add_episodes(config, params, logdir, own):
-  config.random_collects = AttrDict()
+def _define_episodes(params, tasks, logdir, own):
+  if params.train_episodes:
+    # Recorded elsewhere; nobody plays.
+    folders = params.train_episodes, params.test_episodes
+    train, test = (
+      os.path.abspath(files.expand(x or folders[0])) for x in folders
+    )
+    kinds = 'random_collects', 'train_collects', 'test_collects'
+    return dict(
+      train_dir=train, test_dir=test, **{x: AttrDict({}) for x in kinds}
+    )
+  found: dict[str, Any] = {}
+  initial = {}
   for phase in ('train', 'test'):
-    folder = config[f'{phase}_dir'] = os.path.join(logdir, f'{phase}_episodes')
-    for task in config.tasks:
-      config.random_collects[f'{phase}-{task.name}'] = AttrDict(
+    folder = found[f'{phase}_dir'] = os.path.join(logdir, f'{phase}_episodes')
+    for task in tasks:
+      initial[f'{phase}-{task.name}'] = AttrDict(
         task=task,
         save_episode_dir=folder,
         num_episodes=params.num_seed_episodes,
       )
-    collects = config[f'{phase}_collects'] = AttrDict()
+    collects = {}
     for overrides in getattr(params, f'{phase}_collects'):
       item = _define_collect(overrides, params, phase, folder)
       if item.batch_size > 1 and adapters.is_environment(own.get('tasks')):
@@ -228,7 +465,7 @@ def _add_episodes(config, params, logdir, own):
           'once; pass a function that returns an environment, or set '
           'collect_batch: 1.'
         )
-      for task in config.tasks:
+      for task in tasks:
         name = f'{item.prefix}_{item.name}_{task.name}'
         if name in collects:
           raise errors.UsageError(
@@ -236,6 +473,8 @@ def _add_episodes(config, params, logdir, own):
             'choose unique names.'
           )
         collects[name] = _define_simulation(task, item, params, own)
+    found[f'{phase}_collects'] = AttrDict(collects)
+  return {**found, 'random_collects': AttrDict(initial)}
 
 
 def _define_collect(overrides, params, phase, folder):

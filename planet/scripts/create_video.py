@@ -1,8 +1,9 @@
 """Convert an image strip from TensorBoard to a video.
 
 In a strip, time runs from left to right and the sequences of a batch from top
-to bottom. The video shows the sequences side by side. Skips existing videos
-unless --force is given.
+to bottom, with white gaps between them or, in earlier versions, without. The
+video shows the sequences side by side. Skips existing videos unless --force is
+given.
 
 Example:
 
@@ -17,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 from agents.envs import video
-from agents.run import entry, errors
+from agents.run import entry, errors, files
 
 
 def main(args: Any) -> None:
@@ -29,12 +30,12 @@ def main(args: Any) -> None:
   Raises:
     UsageError: If the input is not an image or not a strip of such tiles.
   """
-  outfile = os.path.expanduser(args.output)
+  outfile = files.expand(args.output)
   if os.path.exists(outfile) and not args.force:
     print(f'Skipping {outfile}, which exists; use -f to overwrite it.')
     return
   try:
-    with Image.open(os.path.expanduser(args.input)) as image:
+    with Image.open(files.expand(args.input)) as image:
       strip = np.asarray(image.convert('RGB'))
   except OSError as error:
     raise errors.UsageError(
@@ -49,7 +50,8 @@ def split_strip(image: np.ndarray, tile_x: int, tile_y: int) -> np.ndarray:
   """Split a strip into frames.
 
   Args:
-    image: uint8 array [batch * tile_y, time * tile_x, 3].
+    image: uint8 array [batch * tile_y, time * tile_x, 3], or larger by white
+      gaps between the tiles.
     tile_x: Width of one tile.
     tile_y: Height of one tile.
 
@@ -59,6 +61,7 @@ def split_strip(image: np.ndarray, tile_x: int, tile_y: int) -> np.ndarray:
   Raises:
     UsageError: If the image size is not a multiple of the tile size.
   """
+  image = _remove_gaps(image, tile_x, tile_y)
   height, width, channels = image.shape
   if height % tile_y or width % tile_x:
     raise errors.UsageError(
@@ -69,6 +72,20 @@ def split_strip(image: np.ndarray, tile_x: int, tile_y: int) -> np.ndarray:
   tiles = image.reshape(batch, tile_y, time, tile_x, channels)
   tiles = tiles.transpose(2, 1, 0, 3, 4)
   return tiles.reshape(time, tile_y, batch * tile_x, channels)
+
+
+def _remove_gaps(image, tile_x, tile_y):
+  """Return the image without white gaps between tiles, if it has any."""
+  for axis, tile in ((0, tile_y), (1, tile_x)):
+    places = np.arange(image.shape[axis]) % (tile + video.GAP)
+    gaps = np.take(image, np.flatnonzero(places >= tile), axis)
+    if places[-1] != tile - 1 or not (gaps == 255).all():
+      return image
+  rows, columns = (
+    np.arange(size) % (tile + video.GAP) < tile
+    for size, tile in zip(image.shape, (tile_y, tile_x))
+  )
+  return image[rows][:, columns]
 
 
 def run(argv: list[str] | None = None) -> int:

@@ -4,8 +4,9 @@ Example:
 
   planet-evaluate --logdir ~/logdir --episodes 10 --video
 
-Prints the return of each episode, the mean and the standard deviation. --video
-also writes a contact sheet, a PNG next to the video.
+Prints the return of each episode, the mean and the standard deviation, and the
+metrics of environments that have some, which the run keeps in
+evaluations.jsonl. --video also writes a contact sheet, a PNG next to the video.
 """
 
 import argparse
@@ -14,7 +15,7 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,10 +25,14 @@ from agents.run import (
   errors,
   files,
   folder,
+  log,
   progress,
   references,
   stopping,
 )
+
+if TYPE_CHECKING:
+  from planet.trained import Restored
 
 _SHEET_ROWS = 10
 
@@ -51,31 +56,38 @@ def main(args: Any) -> None:
   restored = trained.restore(
     args.logdir, args.checkpoint, args.params, args.seed, trust
   )
-  path, config, _ = restored
-  filename = _choose_video(args.video, path, config)
+  filename = _choose_video(args.video, restored)
   for sentence in renamed.explain(args.params, [renamed.TASK]):
     print(sentence)
-  print(f'Playing with {path}.')
-  scores, videos = [], []
+  print(f'Playing with {restored.path}.')
+  scores, videos, scaled = [], [], ''
+  metrics: dict[str, list] = {}
   # Frames of all tasks need one size.
-  overview = bool(filename) and tasks.are_alike(config.tasks)
+  overview = bool(filename) and tasks.are_alike(restored.config.tasks)
   try:
     for episode in play(restored, args.episodes, overview):
       steps = len(episode.rewards) * episode.action_repeat
+      if episode.metrics and 'unscaled return' in episode.metrics:
+        scaled = ' (scaled)'
       print(
         f'Episode {episode.number} of {episode.task}: '
-        f'return {episode.score:.1f}, {steps} environment steps.',
+        f'return {episode.score:.1f}{scaled}, {steps} environment steps.'
+        f'{_describe(episode.metrics)}',
         flush=True,
       )
+      if episode.metrics:
+        metrics.setdefault(episode.task, []).append(episode.metrics)
       scores.append(episode.score)
       if filename:
         videos.append(annotate(episode))
   finally:
     if scores:
       print(
-        f'Mean return {np.mean(scores):.1f}, standard deviation '
+        f'Mean return {np.mean(scores):.1f}{scaled}, standard deviation '
         f'{np.std(scores):.1f}, {len(scores)} episodes.'
       )
+    if metrics:
+      _report(metrics, restored)
     if filename and videos:
       frames = itertools.chain.from_iterable(videos)
       video.write_video(filename, frames, args.fps)
@@ -85,19 +97,21 @@ def main(args: Any) -> None:
 
 
 def play(
-  restored: tuple[Any, ...], episodes: int, overview: bool = False
+  restored: 'Restored', episodes: int, overview: bool = False
 ) -> Iterator[Any]:
   """Play episodes of all tasks of a run.
 
   Args:
-    restored: Result of `planet.trained.restore`.
+    restored: Run, see `planet.trained.restore`.
     episodes: Number of episodes per task.
     overview: Whether to keep pictures from above, if an environment has them.
 
   Yields:
-    Results of `play_once`, with the `number` of the episode, starting at 1, and
-    the `action_repeat` of its task.
+    Results of `play_once`, with the `number` of the episode, starting at 1, the
+    `action_repeat` of its task, and the `metrics` of an environment that
+    declares its settings, a dict or None.
   """
+  from planet.tools.attr_dict import AttrDict
   from planet.training import playing
 
   path, config, shapes = restored
@@ -106,17 +120,24 @@ def play(
       task = simulation.task
       with (
         playing.PlaNet(path, config, shapes, name) as agent,
-        contextlib.closing(agent._make_env()) as env,
+        contextlib.closing(agent.make_training_env()) as env,
       ):
         for number in range(1, episodes + 1):
           bar.start_phase(f'Episode {number}', task.max_length, 0, 0)
-          episode = play_once(agent, env, bar, overview)
-          episode.number, episode.action_repeat = number, task.action_repeat
-          yield episode
+          facts = {'number': number, 'action_repeat': task.action_repeat}
+          episode = play_once(agent, env, bar, overview, **facts)
+          more = {'metrics': env.metrics if _has_metrics(task, env) else None}
+          if config.observation == 'both':
+            more['observations'] = agent.split_images(episode.observations)
+          yield AttrDict({**episode, **more})
 
 
 def play_once(
-  agent: Any, env: Any, bar: progress.Progress, overview: bool = False
+  agent: Any,
+  env: Any,
+  bar: progress.Progress,
+  overview: bool = False,
+  **facts: Any,
 ) -> Any:
   """Play and record one episode.
 
@@ -127,6 +148,7 @@ def play_once(
     env: Training environment, with the interface of this project.
     bar: Progress display.
     overview: Whether to keep the `overview` of the environment, if it has one.
+    **facts: Further entries of the result.
 
   Returns:
     AttrDict of `task`, `score`, `rewards` float32 [time], `actions` float32
@@ -139,6 +161,24 @@ def play_once(
   """
   from planet.tools.attr_dict import AttrDict
 
+  steps: list[tuple] | None = None
+  while steps is None:
+    steps = _try_episode(agent, env, bar, overview)
+  observations, actions, rewards, maps, captions = zip(*steps)
+  return AttrDict(
+    task=agent.task.name,
+    score=sum(map(float, rewards)),
+    rewards=np.stack(rewards),
+    actions=np.stack(actions),
+    observations=np.stack(observations),
+    maps=None if maps[-1] is None else np.stack(maps),
+    captions=captions,
+    **facts,
+  )
+
+
+def _try_episode(agent, env, bar, overview):
+  """Return what each step of an episode shows, None if one fails."""
   agent.reset()
   observ, done = env.reset(), False
   steps: list[tuple] = []
@@ -147,22 +187,39 @@ def play_once(
     action, _ = agent.predict(observ, deterministic=True)
     observ, reward, done, info = env.step(action)
     if info.get('step_error'):
-      return play_once(agent, env, bar, overview)
+      return None
     above = getattr(env, 'overview', None) if overview else None
     caption = info.get('caption')
     steps.append((observ, action, np.float32(reward), above, caption))
     bar.update(1, len(steps))
-  observations, actions, rewards, maps, captions = zip(*steps)
-  return AttrDict(
-    task=agent.task.name,
-    score=sum(map(float, rewards)),
-    rewards=np.stack(rewards),
-    actions=np.stack(actions),
-    observations=np.stack(observations),
-    maps=None if above is None else np.stack(maps),
-    captions=captions,
-    _unlocked=True,
+  return steps
+
+
+def _has_metrics(task, env):
+  # Environments of users may call other things by this name.
+  return bool(task.declared) and hasattr(env, 'metrics')
+
+
+def _describe(metrics):
+  """Return metrics as text, '' if there are none."""
+  parts = (
+    f'{name} {"-" if value is None else f"{value:.4g}"}'
+    for name, value in (metrics or {}).items()
   )
+  return f' {", ".join(parts)}.' if metrics else ''
+
+
+def _report(metrics, restored):
+  """Print and store the metrics of all episodes, by task."""
+  logdir, checkpoint = os.path.split(restored.path)
+  for task in restored.config.tasks:
+    episodes = metrics.get(task.name)
+    if episodes and task.declared:
+      together = task.declared.summarize(episodes)
+      print(f'All episodes of {task.name}:{_describe(together)}')
+      row = {'checkpoint': checkpoint, 'task': task.name, 'all': together}
+      path = os.path.join(logdir, 'evaluations.jsonl')
+      log.append_json(path, {**row, 'episodes': episodes})
 
 
 def annotate(episode: Any) -> np.ndarray:
@@ -211,7 +268,7 @@ def _center(image, *size):
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
-  from planet.scripts import parameters, train
+  from planet.scripts import train
 
   parser = entry.Parser(prog='planet-evaluate', description=__doc__)
   add = parser.add_argument
@@ -228,7 +285,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--params', default='{}', help=text)
   add('--trust', action='append', metavar='MODULE', help=references.HELP)
   args = parser.parse_args(argv)
-  args.params = parameters.check(train.parse_params(args.params))
+  args.params = train.parse_params(args.params)
   return args
 
 
@@ -243,17 +300,17 @@ def run(argv: list[str] | None = None) -> int:
   return entry.run(work)
 
 
-def _choose_video(given, checkpoint_path, config):
+def _choose_video(given, restored):
   """Return the path of the video, by default in the run; None for no video."""
   if given is None:
     return None
-  if config.observation != 'image':
+  if restored.config.observation == 'vector':
     raise errors.UsageError(
       'This run was trained on vectors and has no images to show; evaluate it '
       'without --video.'
     )
-  logdir, name = os.path.split(checkpoint_path)
-  filename = os.path.expanduser(given) or os.path.join(
+  logdir, name = os.path.split(restored.path)
+  filename = files.expand(given) or os.path.join(
     logdir, 'videos', name + video.preferred_ending()
   )
   video.check_ending(filename)

@@ -2,9 +2,10 @@
 
 Example:
 
-  planet-fetch-events --logdirs '~/logdir/*/test' \\
-      --tags 'trainer*score' --outdir ~/curves
+  planet-fetch-events --logdirs '~/logdir/*/scalars' \\
+      --tags 'return/*' --outdir ~/curves
 
+Finds tags of earlier versions and of the original by the names of today, too.
 Writes <outdir>/<logdir>___<tag>.csv with the columns wall_time, step and value.
 Skips folders that were exported before unless --force is True.
 """
@@ -17,7 +18,7 @@ import re
 import sys
 from typing import Any
 
-from agents.run import entry, errors, log
+from agents.run import entry, errors, files, log, names
 
 
 def main(args: Any) -> None:
@@ -29,12 +30,13 @@ def main(args: Any) -> None:
   Raises:
     UsageError: If no folder matches.
   """
-  found = glob.glob(os.path.expanduser(args.logdirs))
+  found = glob.glob(files.expand(args.logdirs))
   logdirs = sorted(x for x in found if os.path.isdir(x))
   if not logdirs:
     raise errors.UsageError(
-      f'No folder matches --logdirs {args.logdirs!r}; event files are in the '
-      "folders train and test of each run, such as '~/logdir/*/test'."
+      f'No folder matches --logdirs {args.logdirs!r}; scalars are in the '
+      "folder of that name of each run, such as '~/logdir/*/scalars'; earlier "
+      'versions have them in train and test.'
     )
   with concurrent.futures.ThreadPoolExecutor(args.workers) as pool:
     reports = pool.map(lambda logdir: fetch_logdir(logdir, args), logdirs)
@@ -52,7 +54,7 @@ def fetch_logdir(logdir: str, args: Any) -> str:
   Returns:
     Number of files written, or 'skipped'.
   """
-  outdir = os.path.expanduser(args.outdir)
+  outdir = files.expand(args.outdir)
   prefix = os.path.join(outdir, _sanitize(logdir) + '___')
   if glob.glob(glob.escape(prefix) + '*') and args.force == 'False':
     return 'skipped'
@@ -70,14 +72,17 @@ def read_scalars(
 
   Args:
     logdir: Folder of event files.
-    tags: Glob pattern of the tags.
+    tags: Glob pattern of the tags, or of their names of today.
 
   Returns:
     Dict from tag to a list of (wall_time, step, value).
   """
+  phase = os.path.basename(os.path.normpath(logdir))
+  pattern = names.plain_name(tags, 'test')
   scalars: dict[str, list] = {}
   for wall_time, step, tag, value in log.iterate_events(logdir):
-    if fnmatch.fnmatchcase(tag, tags):
+    name = names.plain_name(tag, phase)
+    if fnmatch.fnmatchcase(tag, tags) or fnmatch.fnmatchcase(name, pattern):
       scalars.setdefault(tag, []).append((wall_time, step, value))
   return scalars
 
@@ -87,7 +92,7 @@ def run(argv: list[str] | None = None) -> int:
   parser = entry.Parser(prog='planet-fetch-events', description=__doc__)
   add = parser.add_argument
   add('--logdirs', required=True, help='glob pattern of event folders')
-  add('--tags', default='trainer*score', help='glob pattern of tags')
+  add('--tags', default='return/test', help='glob pattern of tags')
   add('--outdir', required=True, help='output folder')
   text = 'overwrite existing files'
   add('--force', choices=['True', 'False'], default='False', help=text)

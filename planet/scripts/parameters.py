@@ -2,8 +2,8 @@
 
 import functools
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
 from annotated_types import Interval, Len, MinLen
@@ -44,12 +44,26 @@ Activation = Literal['relu', 'elu', 'tanh', 'swish', 'softplus', 'none']
 
 # Everything that a model can predict.
 _HEADS = (
-  'image vector reward state position velocity touch height orientations '
-  'to_target'
-).split()
+  'image',
+  'vector',
+  'reward',
+  'state',
+  'position',
+  'velocity',
+  'touch',
+  'height',
+  'orientations',
+  'to_target',
+)
 _NETWORKS = (
-  'conv_ha conv_small conv_32 conv_32_small conv_96 conv_128 conv_128_deep'
-).split()
+  'conv_ha',
+  'conv_small',
+  'conv_32',
+  'conv_32_small',
+  'conv_96',
+  'conv_128',
+  'conv_128_deep',
+)
 _Objective = schema.one_of(['reward'])
 Heads = Annotated[list[Literal[tuple(_HEADS)]], MinLen(1)]  # type: ignore
 
@@ -74,8 +88,13 @@ class Collect(schema.Settings):
   save_episode_dir: Name = _free(None)
 
 
-class _Own(schema.Settings):
-  """Parameters, without the loss scales of heads."""
+class Parameters(schema.Settings):
+  """All parameters of a run, complete, consistent and frozen.
+
+  `model_fields_set` contains the names that commands gave, see `flatten`.
+  """
+
+  model_config = pydantic.ConfigDict(frozen=True)
 
   called: ClassVar[str] = 'Parameter {!r}'
 
@@ -86,8 +105,8 @@ class _Own(schema.Settings):
   num_chunks: Positive = _free(1, 'sequences cut from each sampled episode')
   image_bits: Bits = _free(5, 'bits per color channel, 8 for full precision')
   image_size: ImageSize = _episodes(64, 'height and width of images in pixels')
-  observations: Literal['image', 'vector'] = _episodes(
-    'image', 'model input: image, or vector (the state)'
+  observations: Literal['image', 'vector', 'both'] = _episodes(
+    'image', 'model input: image, vector (the state), or both'
   )
   loader: Loader = _free('recent', 'sampling strategy for training episodes')
   loader_every: Positive = _free(1000, 'sampled episodes between two scans')
@@ -131,8 +150,11 @@ class _Own(schema.Settings):
   action_repeat: Positive | None = _episodes(
     None, 'simulator steps per action; default: depends on the task'
   )
+  episode_length: Positive | None = _free(
+    None, 'environment steps per episode and collection; default: 1000'
+  )
   env: dict[str, Any] = _episodes({}, 'settings of the environment, see below')
-  camera_id: Whole = _episodes(0, 'camera id of the control suite')
+  camera_id: Whole = _episodes(0, 'camera of the control suite; -1: free')
   isolate_envs: Literal['none', 'thread', 'process'] | None = _free(
     None, 'none, thread, or process; default: process (dummy: thread)'
   )
@@ -155,7 +177,7 @@ class _Own(schema.Settings):
   )
   # Schedule, counted in examples: an update adds the batch size.
   train_steps: Count = _free(50000, 'examples per training phase')
-  test_steps: Count = _free(50, 'examples per test phase')
+  test_steps: Count = _free(50, 'examples per test phase; 0 for no tests')
   max_steps: Positive = _free(50_000_000, 'total number of examples')
   total_env_steps: Positive | None = _free(
     None, 'environment steps to train for, instead of max_steps'
@@ -165,6 +187,12 @@ class _Own(schema.Settings):
   )
   checkpoint_minutes: Amount = _free(15, 'time between checkpoints; 0: never')
   # Episodes.
+  train_episodes: Name | None = _free(
+    None, 'folder of episodes from elsewhere; nothing is played then'
+  )
+  test_episodes: Name | None = _free(
+    None, 'folder of those to test on; default: train_episodes'
+  )
   num_seed_episodes: Count = _free(5, 'initial random episodes per task')
   train_collects: Collects = _free(
     [{}], 'training collections as mappings of overrides; [] for none'
@@ -201,6 +229,17 @@ class _Own(schema.Settings):
   planner_bias: Annotated[list[Direction], MinLen(1)] | None = _free(
     None, 'initial action of every plan, one value per action dimension'
   )
+  # Scales of the losses of heads.
+  image_loss_scale: Amount = _free(1.0)
+  vector_loss_scale: Amount = _free(1.0)
+  reward_loss_scale: Amount = _free(10.0)
+  state_loss_scale: Amount = _free(1.0)
+  position_loss_scale: Amount = _free(1.0)
+  velocity_loss_scale: Amount = _free(1.0)
+  touch_loss_scale: Amount = _free(1.0)
+  height_loss_scale: Amount = _free(1.0)
+  orientations_loss_scale: Amount = _free(1.0)
+  to_target_loss_scale: Amount = _free(1.0)
 
   @property
   def required_length(self) -> int:
@@ -208,28 +247,18 @@ class _Own(schema.Settings):
     return self.batch_shape[1] * self.num_chunks
 
 
-_more: dict[str, Any] = {}
-for _head in _HEADS:
-  _scale = _free(10.0 if _head == 'reward' else 1.0, 'scale of the loss')
-  _more[f'{_head}_loss_scale'] = (Amount, _scale)
-if TYPE_CHECKING:
-  Parameters = _Own
-else:
-  Parameters = pydantic.create_model(
-    'Parameters', __base__=_Own, __module__=__name__, **_more
-  )
-
-
 # Parameters that accept the user's own object or its `module:name`.
 OWN = ('model', 'network', 'planner', 'collect_objective')
+# Limits of the training, of which a command gives one.
+LIMITS = ('max_steps', 'total_env_steps')
 
 
 def name_objects(
-  params: 'Mapping[str, Any] | Parameters',
+  params: Mapping[str, Any] | Parameters,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
   """Split parameters into plain data and the user's own objects."""
   if isinstance(params, pydantic.BaseModel):
-    params = {x: getattr(params, x) for x in params.model_fields_set}
+    params = choose(dict(params), params.model_fields_set)
   objects = {
     x: y
     for x, y in params.items()
@@ -240,12 +269,12 @@ def name_objects(
 
 
 def resolve(
-  params: Any, objects: Mapping[str, Any], trust: references.Trust
+  params: Parameters, objects: Mapping[str, Any], trust: references.Trust
 ) -> dict[str, Any]:
   """Return a dict from parameter name to the user's own object.
 
   Args:
-    params: `Parameters`.
+    params: Parameters.
     objects: Objects that were passed directly.
     trust: Modules that the other objects may be imported from.
 
@@ -262,7 +291,7 @@ def resolve(
 def check(params: Mapping[str, Any]) -> dict[str, Any]:
   """Check given parameters and convert them to their declared types.
 
-  Names of earlier versions and the settings in `env` are left to `translate`.
+  Leaves the settings in `env` to `check_env`.
 
   Raises:
     UsageError: If a parameter is unknown or a value is not allowed.
@@ -270,33 +299,37 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
   old = renamed.check(params)
   own = {x: y for x, y in params.items() if x not in old}
   given: dict[str, Any] = Parameters.check(own, more=renamed.NAMES)
-  if {'max_steps', 'total_env_steps'} <= set(given):
-    raise errors.UsageError(
-      'Parameters max_steps and total_env_steps both limit the training; give '
-      'one of them.'
-    )
   for key in {'train_collects', 'test_collects'} & set(given):
     called = f'Entry {{!r}} of {key}'
     given[key] = [Collect.check(x, called) for x in given[key]]
   return {**given, **old}
 
 
-def translate(given: Mapping[str, Any], tasks: Sequence[str]) -> dict[str, Any]:
-  """Replace names of earlier versions, and check the settings in `env`.
+def check_limits(given: Mapping[str, Any]) -> None:
+  """Check that a command gives one limit of the training.
+
+  Raises:
+    UsageError: If it gives both.
+  """
+  if all(given.get(x) is not None for x in LIMITS):
+    raise errors.UsageError(
+      'Parameters max_steps and total_env_steps both limit the training; give '
+      'one of them.'
+    )
+
+
+def check_env(env: dict[str, Any], tasks: Sequence[str]) -> dict[str, Any]:
+  """Check settings of the environment and convert them to declared types.
 
   Args:
-    given: Result of `check`.
-    tasks: Names of the tasks, unless they are given.
+    env: Settings.
+    tasks: Names of the tasks.
 
   Raises:
     UsageError: If a task or a setting is unknown, or a value is not allowed.
   """
-  tasks = given.get('tasks', tasks)
-  given = renamed.translate(given, tasks)
-  declared = tasks_lib.find_settings(tasks) if given.get('env') else None
-  if declared:
-    given['env'] = declared.check(given['env'])
-  return given
+  declared = tasks_lib.find_settings(tasks) if env else None
+  return declared.check(env) if declared else env
 
 
 def choose_defaults(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -304,14 +337,14 @@ def choose_defaults(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
   Args:
     preset: Name of the preset.
-    given: Result of `translate`; some defaults depend on tasks and image size.
+    given: Checked values; some defaults depend on tasks and image size.
 
   Raises:
     UsageError: If the preset is unknown or two image sizes are given.
   """
-  own = errors.find('Configuration', preset, presets.PRESETS)
-  values = {**Parameters.defaults(), **own}
-  declared = tasks_lib.find_settings(given.get('tasks', values['tasks']))
+  values = {**Parameters.defaults(), **presets.find(preset)}
+  names = given.get('tasks', values['tasks'])
+  declared = tasks_lib.find_settings(names)
   settings = {**declared.defaults(), **values['env']} if declared else {}
   # An environment may decide on both, see `EnvSettings`.
   given_settings = given.get('env', {}) if declared else {}
@@ -330,23 +363,33 @@ def choose_defaults(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
   if 'max_length' in settings and preset == 'debug':
     # Such episodes are short, those of other tasks have 1000 steps.
     values['action_repeat'] = 1
+  if preset == 'debug' and set(names) - set(tasks_lib.TABLE):
+    # Done within a minute with an environment of one's own.
+    values['max_steps'] = 100
   narrow = presets.NETWORKS.get(preset, {})
   values.update(image_size=size, network=narrow.get(size), env=settings)
   return values
 
 
-def build(preset: str, params: Mapping[str, Any]) -> Any:
-  """Return the `Parameters` of a new run.
+def build(preset: str, params: Mapping[str, Any]) -> Parameters:
+  """Return the parameters of a new run: a preset and what is given.
 
   Args:
     preset: Name of the preset.
     params: Dict from name to value, as given by the user.
 
   Raises:
-    UsageError: If the preset or a parameter is unknown, or a value is wrong.
+    UsageError: If the preset or a parameter is unknown, a value is wrong, or
+      parameters contradict each other.
   """
-  given = translate(check(params), usual_tasks(preset))
-  return join(choose_defaults(preset, given), given)
+  given = check(params)
+  check_limits(given)
+  tasks = given.get('tasks', usual_tasks(preset))
+  if 'env' in given:
+    given['env'] = check_env(given['env'], tasks)
+  given = renamed.translate(given, tasks)
+  values = update(choose_defaults(preset, given), given)
+  return complete(values, flatten(given))
 
 
 def usual_tasks(preset: str) -> list[str]:
@@ -355,19 +398,22 @@ def usual_tasks(preset: str) -> list[str]:
   Raises:
     UsageError: If the preset is unknown.
   """
-  own = errors.find('Configuration', preset, presets.PRESETS)
-  return own.get('tasks', Parameters.default('tasks'))
+  return presets.find(preset).get('tasks', Parameters.default('tasks'))
 
 
-def join(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
-  """Return `Parameters`; `model_fields_set` has the names that were given.
+def complete(values: Mapping[str, Any], given: Iterable[str]) -> Parameters:
+  """Return checked values as one object.
 
   Args:
-    defaults: Result of `choose_defaults`.
-    given: Result of `translate`.
+    values: Values of all parameters, each in its declared type.
+    given: Names that commands gave, see `flatten`.
+
+  Raises:
+    UsageError: If parameters contradict each other.
   """
-  values = update(defaults, given)
-  return Parameters.model_construct(set(given), **values)
+  params = Parameters.model_construct(set(given), **values)
+  check_together(params)
+  return params
 
 
 def update(
@@ -391,6 +437,17 @@ def unflatten(values: Mapping[str, Any]) -> dict[str, Any]:
   return {**own, **({'env': settings} if settings else {})}
 
 
+def choose(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+  """Return some of the parameters, named as in the result of `flatten`.
+
+  Names without a dot stand for all settings in a parameter.
+  """
+  flat = flatten(values)
+  return unflatten(
+    {x: y for x, y in flat.items() if {x, x.partition('.')[0]} & {*names}}
+  )
+
+
 def fixed(name: str, tasks: Sequence[str]) -> str | None:
   """Return why a run cannot change a parameter; None if it can.
 
@@ -405,7 +462,7 @@ def fixed(name: str, tasks: Sequence[str]) -> str | None:
   return Parameters.fixed(own)
 
 
-def check_together(params: Any) -> None:
+def check_together(params: Parameters) -> None:
   """Check that parameters do not contradict each other.
 
   Raises:
@@ -421,6 +478,10 @@ def check_together(params: Any) -> None:
     raise errors.UsageError(
       'Parameters train_steps and test_steps are both 0; raise one of them.'
     )
+  if params.test_episodes and not params.train_episodes:
+    raise errors.UsageError(
+      'Parameter test_episodes needs train_episodes; give both.'
+    )
   if params.planner_topk > params.planner_amount:
     raise errors.UsageError(
       f'Parameter planner_topk is {params.planner_topk}, more than '
@@ -433,18 +494,20 @@ def check_together(params: Any) -> None:
     )
 
 
-def find_unused(params: Any, heads: Any) -> list[str]:
+def find_unused(params: Parameters, heads: Collection[str]) -> list[str]:
   """Return the sorted names of given parameters that have no effect.
 
   They belong to other tasks, models or loaders and are allowed, so that several
   runs can share the same parameters.
 
   Args:
-    params: `Parameters`.
+    params: Parameters.
     heads: Names of the heads of the model.
   """
   scans = params.loader in ('cache', 'recent', 'scan')
   domains = {tasks_lib.find_row(x).domain for x in params.tasks}
+  sees, plays = params.observations != 'vector', not params.train_episodes
+  collects = [*params.train_collects, *params.test_collects]
   # Prefixes of names, and whether they have an effect.
   used = {
     'loader_every': scans,
@@ -452,19 +515,31 @@ def find_unused(params: Any, heads: Any) -> list[str]:
     'loader_max_episodes': params.loader == 'scan',
     'loader_window': False,
     'bound_action': False,
-    'image_bits': params.observations == 'image',
+    'image_bits': sees,
+    'image_size': sees or tasks_lib.find_settings(params.tasks),
     'overshooting_distance': params.overshooting_scale,
     'os_stop_posterior_grad': params.overshooting_scale,
-    'network': params.observations == 'image',
+    'network': sees,
     'model_layers': params.model == 'rssm',
     'future_rnn': params.model == 'rssm',
     'drnn_': params.model == 'drnn',
-    'camera_id': domains - {'gym', 'dummy'},
+    'camera_id': sees and domains - {'gym', 'dummy'},
+    'state_diagnostics': not params.state_diagnostics
+    or {*heads} - {'image', 'vector', 'reward'},
+    'checkpoint_every': params.test_steps,
+    **dict.fromkeys(('collect_every', 'collect_batch', 'num_seed'), plays),
+    'action_noise_': plays
+    and (
+      params.train_action_noise or any('action_noise' in x for x in collects)
+    ),
+    'action_noise_min': params.action_noise_ramp
+    or any('action_noise_ramp' in x for x in collects),
     'env': 'gym' in domains,
     **{f'{head}_loss_scale': head in heads for head in _HEADS},
   }
   unused = tuple(name for name, has_effect in used.items() if not has_effect)
-  return sorted(x for x in params.model_fields_set if x.startswith(unused))
+  given = {x.partition('.')[0] for x in params.model_fields_set}
+  return sorted(x for x in given if x.startswith(unused))
 
 
 def describe() -> str:

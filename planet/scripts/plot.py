@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import entry, errors, log, plot
+from agents.run import entry, errors, log, names, plot, training
 from agents.run import folder as folders
 from planet.scripts import presets
 
@@ -24,9 +24,8 @@ _AXES = {
   'global_step': 'Global step',
   'epoch': 'Epoch',
 }
-_NAMES = ('returns/*', 'objectives/*', 'gradients/norm')
-_MEANS = ('returns/train', 'returns/test')
-_META = ('phase', 'step', 'global_step', 'wall_time', 'env_steps')
+_NAMES = ('return/*', 'loss/*', 'optimizer/grad_norm')
+_MEANS = ('return/train', 'return/test')
 # Runs that differ only in these parameters are averaged.
 _NEUTRAL = (
   'tasks max_steps total_env_steps isolate_envs checkpoint_every '
@@ -43,8 +42,7 @@ def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:
       reports are interpolated.
 
   Returns:
-    Run with curves by plain names, see `log.plain_name`, or else by phase and
-    tag.
+    Run with curves by the names of `agents.run.names`.
 
   Raises:
     UsageError: If PlaNet did not write `config.yaml`.
@@ -61,11 +59,10 @@ def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:
   rows = log.read_metrics(folder)
   columns: dict[str, list[tuple[int, float]]] = {}
   for row in rows:
-    for tag in [x for x in row if x not in _META]:
-      name = log.plain_name(tag, row['phase']) or f'{row["phase"]}/{tag}'
+    for name in [x for x in row if x not in training.RESERVED]:
       # Returns of different tasks are not comparable.
       if len(tasks) == 1 or name not in _MEANS:
-        columns.setdefault(name, []).append((row['global_step'], row[tag]))
+        columns.setdefault(name, []).append((row['global_step'], row[name]))
   curves = {}
   for name, pairs in columns.items():
     steps, values = np.array(pairs, float).T
@@ -92,8 +89,10 @@ def main(args: Any) -> None:
       '--logdir of runs that completed at least one epoch.'
     )
   usual = [x for x in _NAMES if fnmatch.filter(known, x)]
-  names = plot.choose_names(known, args.names or usual)
-  for path in plot.draw_all(plot.group(runs), names, args.out, style):
+  # Those of earlier versions are known, too.
+  given = [names.plain_name(x) for x in args.names or usual]
+  chosen = plot.choose_names(known, given)
+  for path in plot.draw_all(plot.group(runs), chosen, args.out, style):
     print(f'Wrote {path}.')
 
 

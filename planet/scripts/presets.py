@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from agents.run import errors
+
 PRESETS: dict[str, dict[str, Any]] = {
   # The settings of the paper.
   'default': {},
@@ -25,7 +27,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     planner_iterations=2,
     checkpoint_every=100,
   ),
-  # For two cores; not the settings of the paper.
+  # For two cores; not the settings of the paper. Network: see NETWORKS below.
   'cpu': dict(
     tasks=['cartpole_balance'],
     batch_shape=[8, 32],
@@ -84,6 +86,24 @@ PRESETS: dict[str, dict[str, Any]] = {
     # Sixteen epochs.
     max_steps=23232,
   ),
+  # Learns to drive on a CARLA server, with the model of the paper on a GPU.
+  'carla_server': dict(
+    tasks=['carla'],
+    env=dict(
+      backend='server',
+      map='Town02',
+      max_length=1000,
+      # The autopilot collects the first episodes; the range counts without it.
+      expert='autopilot',
+      random_throttle=[-0.2, 1.0],
+      # As in carla_cpu.
+      reward_scale=0.2,
+    ),
+    action_repeat=2,
+    state_diagnostics=True,
+    gradient_heads=['image', 'reward', 'state'],
+    num_seed_episodes=10,
+  ),
 }
 
 # Narrow networks by image size, where available.
@@ -91,3 +111,17 @@ NETWORKS = {
   'cpu': {64: 'conv_small'},
   'carla_cpu': {32: 'conv_32_small', 64: 'conv_small'},
 }
+
+
+def find(name: str) -> dict[str, Any]:
+  """Return the parameters of a preset.
+
+  Raises:
+    UsageError: If it is unknown.
+  """
+  if name not in PRESETS:
+    raise errors.UsageError(
+      f'Configuration {name!r} is unknown. {errors.suggest(name, PRESETS)} '
+      'Own ones are functions, module:function, see docs/parts.md.'
+    )
+  return PRESETS[name]

@@ -10,7 +10,7 @@ from agents.run import errors
 from planet.scripts import tasks as tasks_lib
 
 TASK = 'carla'
-# Names of today, inside of `env`.
+# Current names, inside of `env`.
 NAMES = {
   'max_length': 'max_length',
   'carla_size': 'image_size',
@@ -51,7 +51,7 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
 def translate(
   params: Mapping[str, Any], tasks: Sequence[str]
 ) -> dict[str, Any]:
-  """Return parameters with the names of today.
+  """Return parameters with the current names.
 
   Leaves those of driving out if the tasks have nothing to do with it.
 
@@ -93,19 +93,19 @@ def explain(params: Mapping[str, Any], tasks: Sequence[str]) -> list[str]:
 def translate_run(
   stored: Mapping[str, Any], tasks: Sequence[str]
 ) -> dict[str, Any]:
-  """Return the content of a `config.yaml` with the names of today.
+  """Return the content of a `config.yaml` with the current names.
 
   Args:
-    stored: Content of the file.
+    stored: Content of the file, with `params` and `values`.
     tasks: Tasks of the run.
   """
   found = dict(stored)
   if 'carla_backend' in found:
     found['chosen'] = {'backend': found.pop('carla_backend')}
   for part in ('params', 'values'):
-    values = found.get(part, {})
-    if TASK not in tasks:
-      # Earlier versions stored them in every run.
-      values = {x: y for x, y in values.items() if x not in NAMES}
-    found[part] = translate({**values, **check(values)}, tasks)
+    found[part] = translate(found[part], tasks)
+  if TASK in tasks:
+    # Earlier versions did not observe routes.
+    settings = {'state': 'full', **found['values'].get('env', {})}
+    found['values'] = {**found['values'], 'env': settings}
   return found

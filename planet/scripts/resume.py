@@ -1,7 +1,9 @@
 """Configure and check new and resumed runs before they start.
 
-A resumed run accepts new values for parameters that affect neither the
-variables nor the meaning of recorded episodes. For all others, `fixed` in the
+A run has one complete mapping of values. A new one starts from a preset and
+what is given. A resumed one reads its values, puts what is given in their
+place, lists the changes, and refuses those of parameters that affect the
+variables or the meaning of recorded episodes. For these, `fixed` in the
 declaration of the parameter gives the reason.
 """
 
@@ -10,183 +12,230 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agents.run import checkpoint, errors, folder, references
+from agents.run import checkpoint, errors, files, folder, references
 from planet.envs.seeding import derive_seed
 from planet.scripts import configs, parameters, renamed, tasks
 from planet.tools.attr_dict import AttrDict
 from planet.training import episode_folder, precision
 
+if TYPE_CHECKING:
+  from planet.scripts.train import Arguments
+
 _logger = logging.getLogger(__name__)
 
 # Format of config.yaml.
 VERSION = 1
-_LIMITS = 'max_steps', 'total_env_steps'
 
 
-def define_config(logdir: str, args: Any) -> AttrDict:
+def define_config(logdir: str, args: 'Arguments') -> configs.Config:
   """Build the configuration of a new or existing run.
 
   Args:
     logdir: Folder of the run.
-    args: Object with `config`, `params` and optionally `seed`, `trust` and
-      `objects`, see `planet.scripts.configs.build`.
+    args: Arguments of the program.
 
   Returns:
-    Locked AttrDict. `source` is the content of config.yaml. `report` lists
+    Configuration. `source` is the content of config.yaml. `report` lists
     changed and kept parameters of an existing run, one line each.
 
   Raises:
     UsageError: If the parameters are wrong or do not fit the existing run.
   """
-  given = parameters.check(args.params)
-  seed = getattr(args, 'seed', None)
-  trust = references.parse(getattr(args, 'trust', None))
-  typed = [*_gym_ids(given), *(given.get(x) for x in parameters.OWN)]
-  trust = trust.and_typed(typed)
-  logdir = os.path.normpath(os.path.expanduser(logdir))
+  logdir = os.path.normpath(files.expand(logdir))
   run = folder.Run(logdir)
-  stored = _read_source(run, trust)
-  usual_tasks = parameters.usual_tasks(args.config)
-  if stored:
-    usual_tasks = _find_tasks(stored)
-  own_tasks = given.get('tasks', usual_tasks)
-  report = renamed.explain(given, own_tasks)
-  given = parameters.translate(given, own_tasks)
-  source = stored or AttrDict(
-    version=VERSION, config=args.config, params=given, seed=seed
-  )
-  usual = _choose_defaults(source)
-  if stored:
-    if stored.config != args.config:
-      raise errors.UsageError(
-        f'The run in {logdir} was started with --config {stored.config} and '
-        f'cannot continue with --config {args.config}. Give --config '
-        f'{stored.config} and single parameters, or use another logdir.'
-      )
-    report += _change(stored, usual, given, seed, run)
-  params = parameters.join(usual, source.params)
+  source: dict[str, Any]
+  if run.settings is None:
+    params, own_tasks = args.new
+    source = {'version': VERSION, 'config': args.config, 'seed': args.seed}
+    report = renamed.explain(args.params, params.tasks)
+    trust = _trust_typed(args.trust, args.params)
+  else:
+    merged = _merge(run, args.params, args.trust)
+    source, params, report = _resume(run, merged, args)
+    own_tasks = tasks.define_all(params, args.objects.get('tasks'))
+    trust = merged.trust
   name = os.path.basename(logdir)
   number = int(name) if re.fullmatch(r'\d{5,}', name) else 1
   # The first run uses the seed itself, like a single run.
-  own = derive_seed(source.seed, 'run', number) if number > 1 else source.seed
-  parts = parameters.resolve(params, getattr(args, 'objects', {}), trust)
-  config = _build(logdir, source, params, own, run.checkpoint, parts)
-  with config.unlocked:
-    config.report = report
-  return config
+  seed = source['seed']
+  seed = derive_seed(seed, 'run', number) if number > 1 else seed
+  return configs.build(
+    source['config'],
+    params,
+    own_tasks,
+    logdir,
+    parameters.resolve(params, args.objects, trust),
+    seed=seed,
+    report=tuple(report),
+    **_describe(source, params, run.checkpoint),
+  )
 
 
-def _gym_ids(params):
-  """Return the tasks, without the prefix of gymnasium ids."""
-  ids = [x.removeprefix('gym_') for x in params.get('tasks', ())]
-  # Names in brackets stand for objects and import nothing.
-  return [x for x in ids if not x.startswith('<')]
+def _describe(source, params, path):
+  """Return what the configuration says about the stored run."""
+  values = dict(params)
+  return dict(
+    # '' means that there is none; None would start another search.
+    checkpoint_to_load=os.path.basename(path or ''),
+    first_step=int(path.rpartition('-')[2]) if path else 0,
+    source=AttrDict(
+      version=source['version'],
+      config=source['config'],
+      params=parameters.choose(values, params.model_fields_set),
+      seed=source['seed'],
+      **{x: y for x, y in source.items() if x not in _WRITTEN},
+      values=values,
+    ),
+  )
 
 
-def _read_source(run, trust):
-  """Return the content of config.yaml, None for a new run.
+# Entries of config.yaml that are always written anew.
+_WRITTEN = 'version', 'config', 'params', 'seed', 'values'
+
+
+class _Merged(NamedTuple):
+  """What a run has stored, with what is given in its place.
+
+  Attributes:
+    stored: Content of config.yaml, with the current names.
+    before: All values until now.
+    given: Values that are given, with the current names.
+    values: All values from now on, each in its declared type.
+    trust: Modules that the run may import.
+  """
+
+  stored: dict[str, Any]
+  before: dict[str, Any]
+  given: dict[str, Any]
+  values: dict[str, Any]
+  trust: references.Trust
+
+
+def _merge(run, given, trust):
+  """Read a run, put what is given in its place, and check all of it once.
 
   Stored tasks such as `gym_module:Name-v0` may only import trusted modules.
   """
-  stored = run.settings
-  if stored is None:
-    return None
+  stored = _read(run)
+  parameters.check_limits(given)
+  earlier = parameters.update(stored['values'], stored['params'])
+  settings = earlier.pop('env', {})
+  checked = parameters.check({**earlier, **given})
+  names = checked.get('tasks') or parameters.usual_tasks(stored['config'])
+  given = renamed.translate({x: checked[x] for x in given}, names)
+  trust = _trust_typed(trust, given)
+  for name in _list_ids(names):
+    references.check_env_id(name, trust)
+  env = {**settings, **given.get('env', {})}
+  env = parameters.check_env(env, names)
+  if 'env' in given:
+    given['env'] = {x: env[x] for x in given['env']}
+  values = {x: y for x, y in checked.items() if x not in renamed.NAMES}
+  values['env'] = env
+  # Earlier versions had fewer parameters, or stored only the given ones.
+  first = parameters.choose(values, parameters.flatten(stored['params']))
+  usual = parameters.choose_defaults(stored['config'], first)
+  return _Merged(
+    stored,
+    parameters.update(usual, {**earlier, 'env': settings}),
+    given,
+    parameters.update(usual, values),
+    trust,
+  )
+
+
+def _read(run):
+  """Return the content of config.yaml with the current names."""
+  stored = {'params': None, 'values': {}, 'seed': None, **run.settings}
+  parts = stored['params'], stored['values']
   version = stored.get('version')
-  given, known = stored.get('params'), stored.get('values', {})
-  if version != VERSION or not all(isinstance(x, dict) for x in (given, known)):
+  are_mappings = all(
+    isinstance(x, dict) and isinstance(x.get('env', {}), dict) for x in parts
+  )
+  if version != VERSION or not are_mappings:
     raise errors.UsageError(
       f'The config.yaml in {run.folder} has format {version}, but this program '
       f'supports only format {VERSION}; use another logdir.'
     )
-  own_tasks = _find_tasks(stored)
-  for name in _gym_ids({'tasks': own_tasks}):
-    references.check_env_id(name, trust)
-  stored = renamed.translate_run(stored, own_tasks)
-  given, known = stored['params'], stored['values']
-  # A limit may be replaced by the other one.
-  known = {k: v for k, v in known.items() if k not in _LIMITS}
-  values = parameters.check(parameters.update(known, given))
-  values = parameters.translate(values, own_tasks)
-  params = {x: values[x] for x in given if x != 'env'}
-  if 'env' in given:
-    params['env'] = {x: values['env'][x] for x in given['env']}
-  own = {'params': params, 'values': values}
-  return AttrDict({'seed': None, **stored, **own}, _unlocked=True)
+  usual = parameters.usual_tasks(str(stored.get('config')))
+  names = [x['tasks'] for x in parts if isinstance(x.get('tasks'), list)]
+  stored = renamed.translate_run(stored, [*names, usual][0])
+  return stored
 
 
-def _find_tasks(stored):
-  """Return the tasks of a stored run."""
-  for values in (stored['params'], stored.get('values', {})):
-    if 'tasks' in values:
-      return parameters.check({'tasks': values['tasks']})['tasks']
-  return parameters.usual_tasks(stored['config'])
-
-
-def _choose_defaults(source):
-  """Return the default values of a run, which keeps them if presets change."""
-  usual = parameters.choose_defaults(source.config, source.params)
-  return parameters.update(usual, source.get('values', {}))
-
-
-def _change(source, usual, given, seed, run):
-  """Apply new parameters to a resumed run; return lines for the user.
+def _resume(run, merged, args):
+  """Return the content of config.yaml, parameters, and lines for the user.
 
   Parameters that are not given keep their stored values. Of the two limits, a
-  new one replaces the other, also in `usual`. `changes` lists dicts of the
-  `step` and `[old, new]` for each name.
+  new one replaces the other. `changes` lists dicts of the `step` and
+  `[old, new]` for each name.
   """
-  before = parameters.flatten(parameters.update(usual, source.params))
+  stored, given, values = merged.stored, merged.given, merged.values
+  if stored['config'] != args.config:
+    raise errors.UsageError(
+      f'The run in {run.folder} was started with --config {stored["config"]} '
+      f'and cannot continue with --config {args.config}. Give --config '
+      f'{stored["config"]} and single parameters, or use another logdir.'
+    )
+  before = parameters.flatten(merged.before)
   if before['total_env_steps']:
     # Such a run ignores max_steps.
     before['max_steps'] = None
   replaced: dict[str, Any] = {}
-  for name, other in (_LIMITS, _LIMITS[::-1]):
-    if given.get(name):
+  for limit, other in (parameters.LIMITS, parameters.LIMITS[::-1]):
+    if given.get(limit):
       replaced[other] = None
-      source.params.pop(other, None)
   if 'total_env_steps' in replaced:
-    usual['total_env_steps'] = None
-  fixed = functools.partial(parameters.fixed, tasks=before['tasks'])
+    values = {**values, **replaced}
   flat = parameters.flatten(given)
+  fixed = functools.partial(parameters.fixed, tasks=before['tasks'])
   changed = folder.find_changes(run.folder, before, {**flat, **replaced}, fixed)
-  kept = sorted(set(parameters.flatten(source.params)) - set(flat))
-  new = parameters.unflatten({x: flat[x] for x in changed if x in flat})
-  source.params = parameters.update(source.params, new)
-  if seed not in (None, source.seed):
-    changed['seed'] = [source.seed, seed]
-    source.seed = seed
+  names = set(parameters.flatten(stored['params'])) - set(replaced)
+  kept = sorted(names - set(flat))
+  names |= set(changed) & set(flat)
+  lines = renamed.explain(args.params, values['tasks'])
+  if args.seed not in (None, stored['seed']):
+    changed['seed'] = [stored['seed'], args.seed]
+    stored = {**stored, 'seed': args.seed}
   if changed:
     step = {'step': run.step, **changed}
-    source.changes = [*source.get('changes', []), step]
+    stored = {**stored, 'changes': [*stored.get('changes', []), step]}
   begin = f'(from step {run.step} of {run.folder})'
-  lines = [f'{x}: {old} -> {new} {begin}' for x, (old, new) in changed.items()]
+  lines += [f'{x}: {old} -> {new} {begin}' for x, (old, new) in changed.items()]
   if kept:
     words = ', '.join(f'{name}: {before[name]}' for name in kept)
     lines.append(f'Kept from earlier commands: {words}.')
-  return lines
+  return stored, parameters.complete(values, names), lines
 
 
-def _build(logdir, source, params, seed, path, own):
-  config = configs.build(source.config, params, logdir, own)
-  config.seed = seed
-  config.first_step = int(path.rpartition('-')[2]) if path else 0
-  config.checkpoint_to_load = path and os.path.basename(path)
-  config.source = AttrDict(source, values=dict(params))
-  config.lock()
-  return config
+def _list_ids(names):
+  """Return the names of tasks, without the prefix of gymnasium ids."""
+  ids = [x.removeprefix('gym_') for x in names]
+  # Names in brackets stand for objects and import nothing.
+  return [x for x in ids if not x.startswith('<')]
 
 
-def check(config: AttrDict, logdir: str, size: int = 1) -> None:
+def _trust_typed(trust, given):
+  """Also trust the modules that checked parameters of a command name."""
+  own = [given.get(x) for x in parameters.OWN]
+  trust = references.parse(trust)
+  return trust.and_typed([*_list_ids(given.get('tasks', ())), *own])
+
+
+def check(config: configs.Config, logdir: str, size: int = 1) -> configs.Config:
   """Check the requirements of a run and read the spaces of its environments.
 
   Renames episodes of the wrong shape, so this worker has to own the run.
 
   Args:
-    config: Configuration of the run, completed in place.
+    config: Configuration of the run.
     logdir: Folder of the run.
     size: Number of processes that train together.
+
+  Returns:
+    Complete configuration, see `tasks.prepare`.
 
   Raises:
     UsageError: If a requirement is not met.
@@ -226,12 +275,20 @@ def check(config: AttrDict, logdir: str, size: int = 1) -> None:
         f'There are no readable episodes in {directory} and num_seed_episodes '
         'is 0; copy episodes there or raise num_seed_episodes.'
       )
-  shapes = tasks.prepare(config, logdir)
-  with config.unlocked:
-    config.source.shapes = {key: list(value) for key, value in shapes.items()}
+  offline = bool(config.params.train_episodes)
+  if offline:
+    shapes = episode_folder.find_shapes(
+      config.train_dir, config.recorded_keys, config.image_size
+    )
+  else:
+    config, shapes = tasks.prepare(config, logdir)
   _check_bias(config, shapes)
+  needed = {key: shapes[key] for key in config.recorded_keys}
   for directory in (config.train_dir, config.test_dir):
-    episode_folder.check(directory, shapes, config.required_length)
+    length = config.params.required_length
+    episode_folder.check(directory, needed, length, rename=not offline)
+  stored = {key: list(value) for key, value in shapes.items()}
+  return config.replace(source=AttrDict(config.source, shapes=stored))
 
 
 def _check_bias(config, shapes):
@@ -243,14 +300,28 @@ def _check_bias(config, shapes):
     )
 
 
+class Restored(NamedTuple):
+  """A trained run.
+
+  Attributes:
+    path: Path of the checkpoint.
+    config: Configuration of the run.
+    shapes: Dict from the names of recorded data to the shape of one step.
+  """
+
+  path: str
+  config: configs.Config
+  shapes: dict[str, tuple[int, ...]]
+
+
 def restore(
   logdir: str,
   name: str | None = None,
   params: Mapping[str, Any] | None = None,
   seed: int | None = None,
   trust: references.Trusted = None,
-) -> tuple[str, AttrDict, dict[str, tuple[int, ...]]]:
-  """Return the arguments of `planet.training.playing.PlaNet` for a run.
+) -> Restored:
+  """Return what a trained run acts with.
 
   Args:
     logdir: See `planet.trained.load`, as for all arguments.
@@ -259,17 +330,10 @@ def restore(
     seed: Seed.
     trust: Trusted modules.
 
-  Returns:
-    Tuple of the path of the checkpoint, the configuration of the run, and a
-    dict from the names of recorded data to the shape of one step.
-
   Raises:
     UsageError: See `planet.trained.load`.
   """
   given, objects = parameters.name_objects(params or {})
-  given = parameters.check(given)
-  trust = references.parse(trust)
-  trust = trust.and_typed(given.get(x) for x in parameters.OWN)
   logdir = folder.find_single(logdir)
   path = checkpoint.find_variables(logdir, name)
   if not path:
@@ -277,35 +341,41 @@ def restore(
       f'There is no checkpoint in {logdir} yet. Training saves one every '
       'checkpoint_minutes, at the end, and when you press Ctrl-C.'
     )
-  source = _read_source(folder.Run(logdir), trust)
-  assert source, logdir
-  own_tasks = _find_tasks(source)
-  given = parameters.translate(given, own_tasks)
-  for key in parameters.flatten(given):
+  merged = _merge(folder.Run(logdir), given, trust)
+  source, values = merged.stored, merged.values
+  names = parameters.flatten(merged.given)
+  for key in names:
     _, is_setting, name = key.partition('.')
-    free = is_setting and not parameters.fixed(key, own_tasks)
-    if not (free or key.startswith('planner')):
+    free = is_setting and not parameters.fixed(key, values['tasks'])
+    if not (free or key.startswith(('planner', 'episode_length'))):
       raise errors.UsageError(
         f'Parameter {name or key!r} belongs to the trained model; an '
-        'evaluation can only change parameters that start with planner, and '
-        'settings of the environment that a run can change, too.'
+        'evaluation can only change episode_length, parameters that start with '
+        'planner, and settings of the environment that a run can change, too.'
       )
-  source.params = parameters.update(source.params, given)
-  if source.params.get('test_collects') == []:
-    # A run without test episodes can still be evaluated.
-    source.params['test_collects'] = [{}]
-  values = parameters.join(_choose_defaults(source), source.params)
-  own = parameters.resolve(values, objects, trust)
-  config = _build(logdir, source, values, seed, path, own)
-  with config.unlocked:
-    config.tasks = [tasks.end_early(x) for x in config.tasks]
-  if config.source.params.get('tasks', [''])[0].startswith('gym_<'):
+  # A run that never played can still be evaluated.
+  values = {**values, 'train_episodes': None, 'test_episodes': None}
+  if values['test_collects'] == []:
+    values = {**values, 'test_collects': [{}]}
+  names = {**parameters.flatten(source['params']), **names}
+  complete = parameters.complete(values, names)
+  found = [tasks.end_early(x) for x in tasks.define_all(complete, trains=False)]
+  config = configs.build(
+    source['config'],
+    complete,
+    found,
+    logdir,
+    parameters.resolve(complete, objects, merged.trust),
+    seed=seed,
+    **_describe(source, complete, path),
+  )
+  if values['tasks'][0].startswith('gym_<'):
     # The environment was an object of an earlier program.
     shapes = {x: tuple(y) for x, y in config.source.shapes.items()}
   else:
-    shapes = tasks.prepare(config, logdir, evaluates=True)
+    config, shapes = tasks.prepare(config, logdir, evaluates=True)
   _check_bias(config, shapes)
-  return path, config, shapes
+  return Restored(path, config, shapes)
 
 
 def is_unfinished(logdir: str, limits: Mapping[str, Any]) -> bool:
@@ -313,9 +383,12 @@ def is_unfinished(logdir: str, limits: Mapping[str, Any]) -> bool:
 
   Args:
     logdir: Folder of the run.
-    limits: Mapping with one of the two limits.
+    limits: Mapping with one of the two limits, which need not be checked.
   """
-  if limits.get('total_env_steps'):
+  total, most = limits.get('total_env_steps'), limits.get('max_steps')
+  if isinstance(total, (int, float)):
     episodes = episode_folder.EpisodeLog(os.path.join(logdir, 'train_episodes'))
-    return episodes.count_steps() < limits['total_env_steps']
-  return checkpoint.newest_step(logdir) < limits.get('max_steps', 0)
+    return episodes.count_steps() < total
+  return (
+    isinstance(most, (int, float)) and checkpoint.newest_step(logdir) < most
+  )

@@ -30,7 +30,7 @@ def main(args: Any) -> None:
     UsageError: If the source holds no Python files, or the target is not a
       mirror of it.
   """
-  source, target = map(os.path.expanduser, (args.source, args.target))
+  source, target = map(files.expand, (args.source, args.target))
   texts, mirrored = read_files(source), read_files(target)
   if not texts:
     raise errors.UsageError(f'There are no Python files in {source}.')

@@ -4,17 +4,25 @@ Environment constructors can be pickled and do not import TensorFlow, because
 they run in separate processes.
 """
 
+import contextlib
 import functools
+import inspect
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium
 
-from agents.envs import adapters, declared, opengl, probe
+from agents.envs import adapters, contract, declared, opengl, probe
 from agents.run import errors
-from planet.envs import constructors, dummy_env, gym_pixels, suite
+from planet.envs import constructors, dummy_env, gym_pixels, interface, suite
 from planet.envs.constructors import Task
+from planet.tools.attr_dict import AttrDict
+
+if TYPE_CHECKING:
+  from planet.scripts.configs import Config
+  from planet.scripts.parameters import Parameters
 
 _EPISODE_STEPS = 1000
 
@@ -83,19 +91,41 @@ def name_env(env: Any) -> str:
   return f'gym_{env}' if other else env
 
 
+def find_function(
+  name: str, module: Mapping[str, Any] | None = None
+) -> Callable[[AttrDict, AttrDict], Any] | None:
+  """Return the function of this name that users added to a module, or None.
+
+  Functions of the original's form take `config` and `params`. They return a
+  `Task`, or `config`.
+
+  Args:
+    name: Name of the function.
+    module: Globals of the module, this one by default.
+  """
+  found = (module or globals()).get(name)
+  if not isinstance(found, types.FunctionType):
+    return None
+  names = list(inspect.signature(found).parameters)
+  return found if names[:2] == ['config', 'params'] else None
+
+
 def find_row(name: str) -> Row:
   """Return the declaration of a task.
 
   Args:
-    name: Row of the table, `gym_<id>` for a gymnasium or PyBullet environment
-      that is rendered to images, or `gym_<module:function>` for the environment
-      that the function returns.
+    name: Row of the table, name of a function that was added to this module,
+      `gym_<id>` for a gymnasium or PyBullet environment that is rendered to
+      images, or `gym_<module:function>` for the environment that the function
+      returns.
 
   Raises:
     UsageError: If the task is unknown.
   """
   if name in TABLE:
     return TABLE[name]
+  if find_function(name):
+    return Row('function', name, 1, ())
   if name.startswith('gym_'):
     return Row('gym', name.removeprefix('gym_'), 1, ('state',))
   raise errors.UsageError(
@@ -121,12 +151,15 @@ def find_settings(names: Sequence[str]) -> type[declared.EnvSettings] | None:
   return first
 
 
-def define_all(params: Any, env: Any = None) -> list[Task]:
+def define_all(
+  params: 'Parameters', env: Any = None, trains: bool = True
+) -> list[Task]:
   """Define the tasks of a run; settings may split one into several.
 
   Args:
-    params: `Parameters`.
+    params: Parameters.
     env: Environment of the only task, or a function that returns it.
+    trains: Whether episodes have to be long enough to learn from.
 
   Raises:
     UsageError: If a task is unknown or its episodes are too short.
@@ -138,11 +171,18 @@ def define_all(params: Any, env: Any = None) -> list[Task]:
   for task in tasks:
     # The reset adds one observation.
     length = task.max_length + 1
-    if length < max(2, params.required_length):
+    named = task.declared and 'max_length' in task.declared.names()
+    limit = 'env: {max_length: N}' if named else 'episode_length'
+    if length < 2 and not trains:
+      raise errors.UsageError(
+        f'Episodes of {task.name} have no action, as each is repeated for '
+        f'{task.action_repeat} steps; raise {limit}.'
+      )
+    if trains and length < max(2, params.required_length):
       raise errors.UsageError(
         f'Episodes of {task.name} have {length} observations, too few for '
         f'{params.num_chunks} chunks of {params.batch_shape[1]}; lower '
-        'batch_shape or action_repeat.'
+        f'batch_shape or action_repeat, or raise {limit}.'
       )
   if not are_alike(tasks):
     # Tasks that differ share nothing but images, see `prepare`.
@@ -166,36 +206,45 @@ def _split(task):
   ]
 
 
-def define(name: str, params: Any, env: Any = None) -> Task:
+def define(name: str, params: 'Parameters', env: Any = None) -> Task:
   """Define a task.
 
   Args:
     name: See `find_row`.
-    params: `Parameters`.
+    params: Parameters.
     env: Environment to use instead of the id, or a function that returns it.
 
   Raises:
     UsageError: If the task is unknown.
   """
   row = find_row(name)
+  if row.domain == 'function':
+    return _call(name, params)
   repeat = params.action_repeat or row.action_repeat
-  length = _EPISODE_STEPS // repeat
+  length = (params.episode_length or _EPISODE_STEPS) // repeat
   kwargs: dict[str, Any] = {'image_size': params.image_size}
   make: Callable = dummy_env.make
-  args = [repeat, length]
+  args: list[Any] = [repeat, length]
   settings = None
   if row.domain != 'dummy':
-    kwargs['pixels'] = params.observations == 'image'
+    kwargs['pixels'] = params.observations != 'vector'
   if row.domain == 'gym':
     settings = declared.find(row.task) if env is None else None
-    if settings:
-      length = params.env.get('max_length', _EPISODE_STEPS) // repeat
+    if settings and 'max_length' in settings.names():
+      if params.episode_length:
+        raise errors.UsageError(
+          f'Parameter episode_length is {params.episode_length}, but {name} '
+          'declares its own; set env: {max_length: N}.'
+        )
+      length = params.env['max_length'] // repeat
     # Steps are repeated once, by the environment if it does that.
     inside = settings and 'action_repeat' in settings.told
     env = adapters.portable(row.task) if env is None else env
     make, args = gym_pixels.make, [env, 1 if inside else repeat, length]
     kwargs['min_length'] = params.required_length
     kwargs['observation_is_image'] = not row.components
+    needed = params.state_diagnostics or params.observations == 'both'
+    kwargs['state'] = needed and bool(row.components)
     # Those of another task may be declared.
     if settings or not find_settings(params.tasks):
       kwargs['settings'] = _check_settings(params.env, env)
@@ -209,6 +258,25 @@ def define(name: str, params: Any, env: Any = None) -> Task:
   given = params.env if settings else None
   task = Task(scope, make, length, components, repeat, given, settings)
   return task.tell(action_repeat=repeat)
+
+
+def _call(name, params):
+  """Return the task of a function of the original's form."""
+  with contextlib.suppress(errors.UsageError):
+    # It may need no OpenGL, but the control suite reads the variable on import.
+    opengl.select_backend()
+  given = {x: y for x, y in params if x in params.model_fields_set}
+  function: Any = find_function(name)
+  task = function(AttrDict(dict(params)), AttrDict(given))
+  if not isinstance(task, Task):
+    raise errors.UsageError(
+      f'Function {name} of planet.scripts.tasks returns {task!r}; return a '
+      'Task with name, env_ctor, max_length and state_components.'
+    )
+  return task._replace(
+    env_ctor=functools.partial(constructors.create, task.env_ctor),
+    action_repeat=params.action_repeat or task.action_repeat,
+  )
 
 
 def _check_settings(given, env):
@@ -230,66 +298,102 @@ def end_early(task: Task) -> Task:
 
 
 def prepare(
-  config: Any, logdir: str, evaluates: bool = False
-) -> dict[str, tuple[int, ...]]:
+  config: 'Config', logdir: str, evaluates: bool = False
+) -> tuple['Config', dict[str, tuple[int, ...]]]:
   """Complete the tasks of a configuration by looking at their environments.
 
   Creates each environment once, in a separate process. Lets environments choose
   settings, and unifies the observations and actions of several tasks.
 
   Args:
-    config: Locked configuration, whose tasks are completed in place.
+    config: Configuration.
     logdir: Folder of the run.
     evaluates: Whether the run only plays, one environment after the other.
 
   Returns:
-    Dict from the names of recorded data to the shape of one step.
+    Tuple of the configuration with complete tasks, and a dict from the names of
+    recorded data to the shape of one step.
 
   Raises:
     UsageError: If settings do not suit the run, something is missing, or an
       environment does not fit.
   """
-  tasks, spaces, images = {}, [], {}
-  _choose_settings(config, logdir, evaluates)
-  for task in config.tasks:
-    if adapters.is_environment(task.env_ctor.args[0]):
-      report = {**_look(task.env_ctor()), 'renderer': None, 'messages': []}
-    else:
-      report = probe.inspect(task.env_ctor, _look)
-    for message in report['messages']:
-      print(message)
-    renderer = report['renderer'] if config.isolate_envs != 'process' else None
-    if renderer and opengl.is_software(renderer):
-      raise errors.UsageError(
-        f'Task {task.name} renders with {renderer}, which crashes in one '
-        'process with TensorFlow; use isolate_envs: process.'
-      )
-    spaces.append(report['action_space'])
-    tasks[task.name] = task
-    shapes = report['shapes']
-    images[task.name] = shapes.get('image')
+  tasks, chosen = _choose_settings(config, logdir, evaluates)
+  reports = [_inspect(x, config.isolate_envs) for x in tasks]
+  images = {x.name: y['shapes'].get('image') for x, y in zip(tasks, reports)}
   if len(set(images.values())) > 1:
     raise errors.UsageError(
       f'Images of the tasks have different shapes, {images}, but share a '
       'model; train the tasks apart.'
     )
-  if not are_alike(config.tasks):
+  shapes = reports[-1]['shapes']
+  if not are_alike(tasks):
+    spaces = [x['action_space'] for x in reports]
     size = max(x.shape[0] for x in spaces)
     shapes = {'image': shapes['image'], 'action': (size,), 'reward': ()}
-    for name, task in tasks.items():
-      make = functools.partial(constructors.unified_env, task.env_ctor, spaces)
-      tasks[name] = task._replace(env_ctor=make)
-  with config.unlocked:
-    config.tasks = list(tasks.values())
-    for kind in ('random', 'train', 'test'):
-      for collect in config[f'{kind}_collects'].values():
-        task = tasks[collect.task.name]
-        collect.task = task.tell(initial=True) if kind == 'random' else task
-  return shapes
+    tasks = [
+      x._replace(
+        env_ctor=functools.partial(constructors.unified_env, x.env_ctor, spaces)
+      )
+      for x in tasks
+    ]
+  named = {x.name: x for x in tasks}
+  own = {x.name: y['interface'] for x, y in zip(tasks, reports)}
+  collects = {}
+  for kind in ('random_collects', 'train_collects', 'test_collects'):
+    collects[kind] = AttrDict(
+      {
+        name: AttrDict(
+          collect,
+          task=named[collect.task.name].tell(initial=True)
+          if kind == 'random_collects'
+          else named[collect.task.name],
+        )
+        for name, collect in config[kind].items()
+      }
+    )
+  source = AttrDict(config.source, interfaces=own)
+  if chosen:
+    source = AttrDict(source, chosen=chosen)
+  told = [_tell_length(x, y['time_limit']) for x, y in zip(tasks, reports)]
+  report = (*config.report, *(x for x in told if x))
+  config = config.replace(tasks=tasks, source=source, report=report, **collects)
+  return config, shapes
+
+
+def _tell_length(task, limit):
+  """Return a sentence if episodes are shorter than a collection, or None."""
+  steps = task.max_length * task.action_repeat
+  if not limit or limit >= steps:
+    return None
+  return (
+    f'Episodes of {task.name} have at most {limit} environment steps. A '
+    f'collection plays {steps} (episode_length), so it records several.'
+  )
+
+
+def _inspect(task, isolate_envs):
+  """Return shapes, action space and renderer of the environment of a task."""
+  if adapters.is_environment(task.env_ctor.args[0]):
+    return {**_look(task.env_ctor()), 'renderer': None, 'messages': []}
+  report = probe.inspect(task.env_ctor, _look)
+  for message in report['messages']:
+    print(message)
+  renderer = report['renderer'] if isolate_envs != 'process' else None
+  if renderer and opengl.is_software(renderer):
+    raise errors.UsageError(
+      f'Task {task.name} renders with {renderer}, which crashes in one '
+      'process with TensorFlow; use isolate_envs: process.'
+    )
+  return report
 
 
 def _choose_settings(config, logdir, evaluates):
-  """Let environments that declare settings choose those of the run."""
+  """Let environments that declare settings choose those of the run.
+
+  Returns:
+    Tuple of the tasks, and of the settings that the run keeps.
+  """
   collects = [*config.train_collects.values(), *config.test_collects.values()]
   num_envs = sum(x.num_agents for x in collects if x.task.declared)
   tasks: list[Task] = []
@@ -306,11 +410,13 @@ def _choose_settings(config, logdir, evaluates):
       task = task.with_settings(**settings).tell(logdir=logdir)
       chosen = {x: settings[x] for x in task.declared.chosen}
     tasks.append(task)
-  with config.unlocked:
-    config.tasks = tasks
-    if chosen:
-      config.source.chosen = chosen
+  return tasks, chosen
 
 
 def _look(env):
-  return {'shapes': probe.measure(env), 'action_space': env.action_space}
+  return {
+    'shapes': probe.measure(env),
+    'action_space': env.action_space,
+    'time_limit': contract.find_time_limit(env),
+    'interface': interface.find(env).to_plain(),
+  }

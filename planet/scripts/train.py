@@ -10,20 +10,22 @@ extend a finished run. Prefix the command with mpirun -n N to train in N
 processes, see docs/clusters.md.
 """
 
-import argparse
 import contextlib
+import dataclasses
 import datetime
 import functools
+import importlib.util
 import logging
 import os
 import socket
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agents.run import (
   entry,
   errors,
+  files,
   flags,
   folder,
   locks,
@@ -38,20 +40,75 @@ from agents.run import (
 from agents.tools.lazy_tf import tf
 
 if TYPE_CHECKING:
+  from planet.envs.constructors import Task
+  from planet.scripts.parameters import Parameters
   from planet.training.ranks import Ranks
 
 _logger = logging.getLogger('planet.scripts.train')
 
 
+@dataclasses.dataclass(frozen=True)
+class Arguments:
+  """Arguments of the program, as flags or from Python.
+
+  Attributes:
+    logdir: Folder of the experiment or of a run.
+    config: Name of the preset or of a function, see
+      `planet.scripts.configs.call`.
+    params: Given parameters, not yet checked.
+    objects: The user's own objects by parameter, see
+      `planet.scripts.parameters.name_objects`; as `tasks`, the environment or
+      a function that returns it.
+    seed: Seed.
+    trust: Modules that a stored run may import.
+    num_runs: Number of runs, 0 for unlimited.
+    ping_every: Seconds between heartbeats, 0 for none.
+    resume_runs: Whether to resume existing runs.
+    wandb: See `agents.run.flags.WANDB`.
+    verbose: Whether to print what the log contains.
+  """
+
+  logdir: str = ''
+  config: str = 'default'
+  params: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  objects: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+  seed: int | None = None
+  trust: references.Trusted = None
+  num_runs: int = 1
+  ping_every: int = 0
+  resume_runs: bool = True
+  wandb: str | None = None
+  verbose: bool = False
+
+  @classmethod
+  def of(cls, args: Any) -> 'Arguments':
+    """Return the arguments in any object, such as the original's namespace."""
+    if isinstance(args, cls):
+      return args
+    names = [x.name for x in dataclasses.fields(cls)]
+    return cls(**{x: getattr(args, x) for x in names if hasattr(args, x)})
+
+  @functools.cached_property
+  def new(self) -> 'tuple[Parameters, list[Task]]':
+    """Parameters and tasks of a new run, however many runs begin.
+
+    Raises:
+      UsageError: If they are wrong.
+    """
+    from planet.scripts import parameters, tasks
+
+    params = parameters.build(self.config, self.params)
+    return params, tasks.define_all(params, self.objects.get('tasks'))
+
+
 def process(
-  logdir: str, args: Any, ranks: 'Ranks | None' = None
+  logdir: str, args: Arguments, ranks: 'Ranks | None' = None
 ) -> Generator[dict[str, Any] | str, None, None]:
   """Train one run, which this worker has to own.
 
   Args:
     logdir: Folder of the run.
-    args: Object with `config`, `params` and optionally `seed`, `trust`,
-      `objects` and `wandb`.
+    args: Arguments of the program.
     ranks: Processes that train together; this one has to be the first. Only
       this process by default.
 
@@ -69,7 +126,7 @@ def process(
 
   ranks = ranks or Ranks()
   config = resume.define_config(logdir, args)
-  resume.check(config, logdir, ranks.size)
+  config = resume.check(config, logdir, ranks.size)
   yield from config.report
   utility.save_config(config, logdir)
   _logger.info('Train in %s.', logdir)
@@ -77,15 +134,15 @@ def process(
     folder.unmark(logdir, marker)
   ranks.comm.bcast((logdir, config))
   mirrors = wandb_mirror.make_mirrors(
-    getattr(args, 'wandb', None), logdir, {'config': args.config, **args.params}
+    args.wandb, logdir, {'config': args.config, **args.params}
   )
   with messages.write_messages(os.path.join(logdir, 'log.txt')):
-    yield from _work(config, logdir, ranks, mirrors)
+    yield from _train_graph(config, logdir, ranks, mirrors)
   if ranks.should_stop() and resume.is_unfinished(logdir, config):
     raise stopping.StopRequested('The user asked to stop.')
 
 
-def _work(config, logdir, ranks, mirrors=()):
+def _train_graph(config, logdir, ranks, mirrors=()):
   """Collect the initial episodes, then train; yield after each epoch."""
   from agents.tools import devices
   from planet import training
@@ -95,13 +152,14 @@ def _work(config, logdir, ranks, mirrors=()):
   from planet.training.display import Display
 
   utility.collect_initial_episodes(config, ranks)
-  with config.unlocked:
-    config.began = ranks.comm.bcast(datetime.datetime.now())
-  if config.observation == 'vector':
-    with config.unlocked:
-      config.vector_statistics = episode_folder.read_statistics(
-        config.train_dir, config.observation_keys
-      )
+  statistics = None
+  if config.observation != 'image':
+    keys = [x for x in config.observation_keys if x != 'image']
+    statistics = episode_folder.read_statistics(config.train_dir, keys)
+  config = config.replace(
+    began=ranks.comm.bcast(datetime.datetime.now()),
+    vector_statistics=statistics,
+  )
   tf.reset_default_graph()
   seed = config.seed
   if seed is not None:
@@ -136,7 +194,7 @@ def _work(config, logdir, ranks, mirrors=()):
   with contextlib.closing(scores):
     for _ in scores:
       try:
-        yield displays[0].values if displays else {}
+        yield displays[0].record.take() if displays else {}
       except (GeneratorExit, running.WorkerConflict, locks.Lost) as error:
         # If the first rank ends here, all others stop, too.
         with contextlib.suppress(stopping.StopRequested):
@@ -145,68 +203,96 @@ def _work(config, logdir, ranks, mirrors=()):
       ranks.sync()
 
 
-def main(args: Any) -> None:
+def main(args: Arguments) -> None:
   """Train the runs of an experiment.
 
   Args:
-    args: Object with `logdir`, `num_runs`, `config`, `params`, `ping_every`,
-      `resume_runs` and optionally `seed` and `verbose`.
+    args: Arguments of the program.
 
   Raises:
     UsageError: If the arguments are wrong or do not fit an existing run, which
       is left unchanged.
     StopRequested: If the user asks to stop.
   """
-  check(args)
+  args = check(Arguments.of(args))
   from planet.training import utility
   from planet.training.ranks import Ranks
 
-  utility.set_up_logging(getattr(args, 'verbose', False))
+  utility.set_up_logging(args.verbose)
   ranks = Ranks(mpi.world())
   if not ranks.is_first:
-    _follow(ranks)
+    _serve_rank(ranks)
     return
-  for told in work(args, ranks):
-    if isinstance(told, str):
-      print(told, flush=True)
+  trained = False
+  for event in train_experiment(args, ranks):
+    if isinstance(event, str):
+      print(event, flush=True)
+    else:
+      trained = True
+  if trained and args.config == 'debug':
+    print(
+      'It works: the configuration debug has run to its end and saved. To '
+      'learn something, use --config cpu, or default on a GPU.'
+    )
 
 
-def check(args: Any) -> None:
-  """Check the arguments of `main` before TensorFlow is imported.
+def check(args: Arguments) -> Arguments:
+  """Check the parameters of a new run before TensorFlow is imported.
 
-  Checks that depend on the parameters of a stored run are left to `process`.
+  Those of a stored run are checked together with what it stored, once this
+  worker owns it.
+
+  Returns:
+    Arguments with the preset and the parameters that a user's function chooses.
 
   Raises:
-    UsageError: If an argument is wrong.
+    UsageError: If a parameter is wrong.
   """
-  from planet.scripts import parameters, tasks
+  from planet.scripts import presets
 
-  seed = getattr(args, 'seed', None)
-  schema.convert(schema.Seed | None, seed, "Argument 'seed'")
-  params = parameters.build(args.config, args.params)
+  if args.config not in presets.PRESETS:
+    if not _names_function(args.config):
+      presets.find(args.config)
+    from planet.scripts import configs, parameters
+
+    own = {x: y for x, y in args.objects.items() if x in parameters.OWN}
+    preset, chosen = configs.call(args.config, {**args.params, **own})
+    params, objects = parameters.name_objects(chosen)
+    args = dataclasses.replace(
+      args, config=preset, params=params, objects={**args.objects, **objects}
+    )
   if not folder.has(_find_first(args.logdir), 'config.yaml'):
-    parameters.check_together(params)
-    tasks.define_all(params)
+    _ = args.new
+  return args
 
 
-def work(
-  args: Any, ranks: 'Ranks | None' = None
+def _names_function(name):
+  """Return whether a configuration may be a function; imports no TensorFlow."""
+  place = 'planet.scripts.configs'
+  spec = importlib.util.find_spec(place)
+  if ':' in name or place in sys.modules or not (spec and spec.origin):
+    return True
+  with open(spec.origin) as file_:
+    return f'def {name}(' in file_.read()
+
+
+def train_experiment(
+  args: Arguments, ranks: 'Ranks | None' = None
 ) -> Generator[dict[str, Any] | str, None, None]:
   """Train the runs of an experiment one after the other.
 
   Args:
-    args: See `main`.
+    args: Arguments of the program.
     ranks: See `process`.
 
   Yields:
     See `process`.
   """
-  from planet.scripts import parameters, resume
+  from planet.scripts import resume
   from planet.training import running
   from planet.training.ranks import Ranks
 
   ranks, worked = ranks or Ranks(), False
-  given = parameters.check(args.params)
   experiment = running.Experiment(
     args.logdir,
     process_fn=functools.partial(process, args=args, ranks=ranks),
@@ -214,7 +300,7 @@ def work(
     ping_every=args.ping_every,
     resume_runs=args.resume_runs,
     may_reopen=lambda logdir: (
-      folder.has(logdir, 'FAIL') or resume.is_unfinished(logdir, given)
+      folder.has(logdir, 'FAIL') or resume.is_unfinished(logdir, args.params)
     ),
   )
   for run in experiment:
@@ -222,24 +308,32 @@ def work(
     # The log has reported that another worker owns the run now.
     with (
       contextlib.suppress(running.WorkerConflict),
-      contextlib.closing(iter(run)) as told,
+      contextlib.closing(iter(run)) as events,
     ):
-      yield from told
+      yield from events
     if ranks.should_stop():
       return
   ranks.comm.bcast(None)
   stopping.check()
   if not worked:
-    yield _find_nothing(args)
+    yield _explain_idle(args)
 
 
-def _find_nothing(args):
-  """Check the arguments against the first run; return a message."""
+def _explain_idle(args):
+  """Check the parameters against the first run.
+
+  Returns a sentence that there is nothing to do.
+  """
   from planet.scripts import resume
 
   logdir = _find_first(args.logdir)
   if folder.has(logdir, 'config.yaml'):
     resume.define_config(logdir, args)
+  if not args.resume_runs:
+    return (
+      f'Nothing to do: all runs in {args.logdir} have begun; omit '
+      '--resume_runs False to continue them, or raise --num_runs.'
+    )
   return (
     f'Nothing to do: all runs in {args.logdir} are finished or belong to other '
     'workers; raise total_env_steps or max_steps to continue training.'
@@ -248,12 +342,12 @@ def _find_nothing(args):
 
 def _find_first(logdir):
   """Return the folder of the first run, which may not exist yet."""
-  logdir = os.path.expanduser(logdir)
+  logdir = files.expand(logdir)
   is_run = folder.has(logdir, 'config.yaml')
   return logdir if is_run else os.path.join(logdir, '00001')
 
 
-def _follow(ranks):
+def _serve_rank(ranks):
   """Train the runs that the first rank chooses."""
   for name in ('agents', 'planet'):
     logging.getLogger(name).setLevel(logging.WARNING)
@@ -265,28 +359,28 @@ def _follow(ranks):
         f'{socket.gethostname()}; use a folder that all machines share.'
       )
     with contextlib.suppress(stopping.StopRequested):
-      for _ in _work(config, logdir, ranks):
+      for _ in _train_graph(config, logdir, ranks):
         pass
     if ranks.should_stop():
       return
 
 
-def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
+def parse_args(argv: list[str] | None = None) -> Arguments:
   """Return the first result of `parse_known_args`."""
   return parse_known_args(argv)[0]
 
 
 def parse_known_args(
   argv: list[str] | None = None,
-) -> tuple[argparse.Namespace, list[str]]:
+) -> tuple[Arguments, list[str]]:
   """Parse the command line.
 
   Args:
     argv: List of arguments; `sys.argv[1:]` by default.
 
   Returns:
-    Namespace for `main`, and the arguments that are ignored, for `tf.app.run`;
-    the first of them is the name of the program.
+    Arguments, and those that are ignored, for `tf.app.run`; the first of these
+    is the name of the program.
 
   Raises:
     UsageError: If a flag is unknown or its value is not allowed.
@@ -300,10 +394,13 @@ def parse_known_args(
   )
   add = parser.add_argument
   text = 'experiment folder; runs go to 00001, 00002, ...'
-  add('--logdir', type=os.path.expanduser, required=True, help=text)
+  add('--logdir', type='path', required=True, help=text)
   text = 'number of runs in the experiment; 0 for unlimited'
   add('--num_runs', type='count', default=1, help=text)
-  text = f'preset: {", ".join(presets.PRESETS)}; see below'
+  text = (
+    f'preset: {", ".join(presets.PRESETS)}, see below; or module:function of '
+    'yours, see docs/parts.md'
+  )
   add('--config', default='default', help=text)
   text = "parameters as a YAML mapping; '#' is read as a comma"
   add('--params', default='{}', help=text)
@@ -339,11 +436,14 @@ def parse_known_args(
       '--ignore_unknown to ignore arguments of other programs.'
     )
   wandb_mirror.check(args.wandb)
-  args.params = parse_params(args.params)
-  if args.total_env_steps is not None:
-    args.params['total_env_steps'] = args.total_env_steps
-  args.resume_runs = args.resume_runs == 'True'
-  return args, [parser.prog, *unknown]
+  given = vars(args)
+  params = parse_params(given.pop('params'))
+  if (total := given.pop('total_env_steps')) is not None:
+    params['total_env_steps'] = total
+  resume_runs = given.pop('resume_runs') == 'True'
+  del given['ignore_unknown']
+  parsed = Arguments(**given, params=params, resume_runs=resume_runs)
+  return parsed, [parser.prog, *unknown]
 
 
 def _describe_params():
@@ -366,14 +466,14 @@ def parse_params(text: str) -> dict[str, Any]:
 def run(argv: list[str] | None = None) -> int:
   """Run the program; return the exit code."""
 
-  def work():
+  def train():
     args, remaining = parse_known_args(argv)
     with stopping.handle_signals():
       tf.app.run(lambda _: main(args), remaining)
 
   # Makes ranks of Open MPI yield the CPU while they wait.
   os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
-  return entry.run(work)
+  return entry.run(train)
 
 
 if __name__ == '__main__':

@@ -1,30 +1,9 @@
 """Tools of PlaNet, and shared tools under the names of the original.
 
-Functions have the names of their files: `tools.mask` is the function. The
-package imports TensorFlow, so environment processes must not import it.
+Functions have the names of their files: `tools.mask` is the function. Names are
+imported on first use, so that environment processes do not import TensorFlow.
 """
 
-from agents.tools import count_weights as count_weights
-from agents.tools import nested as nested
-from agents.tools.streaming_mean import StreamingMean as StreamingMean
-from planet.tools import numpy_episodes as numpy_episodes
-from planet.tools import preprocess as preprocess
-from planet.tools import schedule as schedule
-from planet.tools import summary as summary
-from planet.tools import unroll as unroll
-from planet.tools.attr_dict import AttrDict as AttrDict
-from planet.tools.bind import bind as bind
-from planet.tools.bound_action import bound_action as bound_action
-from planet.tools.copy_weights import soft_copy_weights as soft_copy_weights
-from planet.tools.count_dataset import count_dataset as count_dataset
-from planet.tools.custom_optimizer import CustomOptimizer as CustomOptimizer
-from planet.tools.filter_variables import filter_variables as filter_variables
-from planet.tools.gif_summary import gif_summary as gif_summary
-from planet.tools.image_strip_summary import (
-  image_strip_summary as image_strip_summary,
-)
-from planet.tools.mask import mask as mask
-from planet.tools.overshooting import overshooting as overshooting
-from planet.tools.reshape_as import reshape_as as reshape_as
-from planet.tools.shape import shape as shape
-from planet.tools.target_network import track_network as track_network
+from agents.tools import lazy
+
+lazy.export(__name__)

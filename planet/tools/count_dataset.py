@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from agents.run import files
 from agents.tools.tf1 import tf
 from planet.tools import loaders
 
@@ -22,7 +23,7 @@ def count_dataset(directory: str, key: str = 'reward') -> tf.Tensor:
     ValueError: If the folder does not exist.
   """
   del key
-  directory = os.path.expanduser(directory)
+  directory = files.expand(directory)
   if not os.path.isdir(directory):
     raise ValueError(f'Episode folder {directory!r} does not exist.')
 

@@ -5,7 +5,6 @@ the same order as the original, whose recorded sequences depend on it.
 """
 
 import collections
-import contextlib
 import errno
 import glob
 import logging
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import limits
+from agents.run import errors, files, limits
 from agents.tools import nested
 
 Episode = dict[str, np.ndarray]
@@ -229,7 +228,7 @@ def _wait(directory):
 
 def list_episodes(directory: str) -> list[str]:
   """Return the sorted paths of the episodes in a folder."""
-  pattern = os.path.join(glob.escape(os.path.expanduser(directory)), '*.npz')
+  pattern = os.path.join(glob.escape(files.expand(directory)), '*.npz')
   return sorted(glob.glob(pattern))
 
 
@@ -325,14 +324,25 @@ def read_episode(reader: Callable[[str], Any], filename: str) -> Any:
 
 
 def quarantine(filename: str, reason: object) -> None:
-  """Rename an unusable episode file and log a warning."""
-  aside = filename + '.damaged'
+  """Rename an unusable episode file and log a warning.
+
+  Raises:
+    UsageError: If it cannot be renamed.
+  """
+  aside, number = filename + '.damaged', 1
+  while os.path.lexists(aside):
+    number += 1
+    aside = f'{filename}.damaged{number}'
+  words = f'Cannot use episode {filename} ({" ".join(str(reason).split())})'
+  try:
+    os.rename(filename, aside)
+  except FileNotFoundError:
+    return  # Another process has renamed it.
+  except OSError as error:
+    raise errors.UsageError(
+      f'{words}, nor rename it: {error.strerror}. Move it away, or make its '
+      'folder writable.'
+    ) from None
   logging.getLogger(__name__).warning(
-    'Cannot use episode %s (%s); renamed it to %s.',
-    filename,
-    ' '.join(str(reason).split()),
-    os.path.basename(aside),
+    '%s; renamed it to %s.', words, os.path.basename(aside)
   )
-  # Another process may have renamed it already.
-  with contextlib.suppress(FileNotFoundError):
-    os.replace(filename, aside)

@@ -1,15 +1,15 @@
 """Datasets of training chunks from recorded episodes."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from agents.envs.wrappers import to_32_bit
 from agents.tools import graph_errors, nested
 from agents.tools.tf1 import tf
+from agents.tools.wrappers import to_32_bit
 from planet.envs.collect_dataset import ACTION_REPEAT
-from planet.tools import loaders
+from planet.tools import episode_files, loaders
 from planet.tools.attr_dict import AttrDict
 from planet.tools.chunk_sequence import chunk_sequence
 from planet.tools.loaders import *  # noqa: F403
@@ -29,8 +29,9 @@ def numpy_episodes(
 ) -> AttrDict:
   """Read episodes from two folders as batches of chunks.
 
-  Renames episodes that are damaged or differ from the first one in keys, kinds
-  of numbers or shapes. Integers other than uint8 become float32.
+  Renames episodes that are damaged, too short for the chunks, or differ from
+  the first one in keys, kinds of numbers or shapes. Numbers become float32,
+  except images of uint8.
 
   Args:
     train_dir: Folder of .npz episodes for training.
@@ -55,8 +56,9 @@ def numpy_episodes(
   """
   reader = reader or episode_reader
   loader = loader or loaders.reload_loader
-  example = _first_episode(reader, train_dir)
-  checked = functools.partial(_read_like, example, reader)
+  checked = functools.partial(_read_long, reader, shape[1] * (num_chunks or 1))
+  example = _first_episode(checked, train_dir)
+  checked = functools.partial(_read_like, example, checked)
 
   # AutoGraph would take a second to translate the functions of the dataset.
   @tf.autograph.experimental.do_not_convert
@@ -97,6 +99,7 @@ def episode_reader(
   resize: float | None = None,
   max_length: int | None = None,
   action_noise: float | None = None,
+  keys: Collection[str] | None = None,
 ) -> loaders.Episode:
   """Read one episode and convert 64-bit numbers to 32 bits.
 
@@ -105,14 +108,19 @@ def episode_reader(
     resize: Factor for the image size.
     max_length: Maximum number of steps.
     action_noise: Standard deviation of noise added to the actions.
+    keys: Names of the arrays to read, among them `reward`; all by default.
 
   Returns:
     Dict of the recorded arrays [time, ...] and `return`, the cumulative sum
     of the rewards.
+
+  Raises:
+    OSError: If the file cannot be read for the moment.
+    ValueError: If it is damaged, or its contents are not an episode.
   """
-  with np.load(filename) as archive:
-    names = [x for x in archive.files if x != ACTION_REPEAT]
-    episode = {key: to_32_bit(archive[key]) for key in names}
+  arrays = episode_files.read(filename, keys)
+  arrays.pop(ACTION_REPEAT, None)
+  episode = {key: to_32_bit(value) for key, value in arrays.items()}
   if max_length:
     episode = {key: value[:max_length] for key, value in episode.items()}
   episode['return'] = np.cumsum(episode['reward'], dtype=np.float32)
@@ -134,12 +142,16 @@ def _first_episode(reader, directory):
     if episode is not None:
       # Older versions recorded an episode of whole numbers as integers.
       return {
-        key: value.astype(np.float32) if value.dtype.kind == 'i' else value
+        key: value if _is_image(value) else value.astype(np.float32)
         for key, value in episode.items()
       }
   raise ValueError(
     f'There are no readable episodes in {directory}; collect some first.'
   )
+
+
+def _is_image(array):
+  return array.dtype == np.uint8 and array.ndim > 2
 
 
 def _define_dataset(episodes, example):
@@ -150,6 +162,21 @@ def _define_dataset(episodes, example):
   return tf.data.Dataset.from_generator(
     lambda: iter(functools.partial(read, episodes()), None), dtypes, shapes
   )
+
+
+def _read_long(reader, min_length, filename):
+  """Read an episode and check its length.
+
+  Raises:
+    ValueError: If its arrays differ in length or are too short.
+  """
+  episode = reader(filename)
+  lengths = {key: len(value) for key, value in episode.items()}
+  if len(set(lengths.values())) > 1:
+    raise ValueError(f'its arrays differ in length: {lengths}')
+  if (length := min(lengths.values())) < min_length:
+    raise ValueError(episode_files.too_short(length, min_length))
+  return episode
 
 
 def _read_like(example, reader, filename):
@@ -163,17 +190,14 @@ def _read_like(example, reader, filename):
     dtype = example[key].dtype
     if np.can_cast(episode[key].dtype, dtype, 'same_kind'):
       episode[key] = episode[key].astype(dtype, copy=False)
-  expected, found = _describe(example), _describe(episode)
-  if found != expected:
-    raise ValueError(f'it has {found} instead of {expected}')
-  lengths = {key: len(value) for key, value in episode.items()}
-  if len(set(lengths.values())) > 1:
-    raise ValueError(f'its arrays differ in length: {lengths}')
+  difference = episode_files.compare(_describe(example), _describe(episode))
+  if difference:
+    raise ValueError(difference)
   return episode
 
 
 def _describe(episode):
   return {
-    key: f'{value.dtype.name} {["time"] + list(value.shape[1:])}'
-    for key, value in sorted(episode.items())
+    key: f'{list(value.shape[1:])} {value.dtype.name}'
+    for key, value in episode.items()
   }

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from agents.envs.video import GAP
 from agents.tools.tf1 import tf
 from planet.tools.gif_summary import gif_summary
-from planet.tools.image_strip_summary import image_strip_summary
+from planet.tools.image_strip_summary import add_gaps, image_strip_summary
 from planet.tools.show_channels import show_channels
 
 _MAX_BATCH = 10
@@ -63,7 +64,7 @@ def objective_summaries(objectives: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
 def data_summary(images: tf.Tensor) -> tf.Tensor:
   """Summarise images [batch, time, height, width, channels] as a strip."""
   with tf.variable_scope('data'):
-    return image_strip_summary('image', images)
+    return image_strip_summary('image', images, gap=GAP)
 
 
 def state_summaries(
@@ -82,8 +83,9 @@ def state_summaries(
   values = {}
   with tf.variable_scope('state'):
     for name, state in (('prior', prior), ('posterior', posterior)):
-      values[f'{name}_entropy'] = cell.dist_from_state(state).entropy()
-      values[f'{name}_std'] = state['stddev']
+      dist = cell.dist_from_state(state)
+      values[f'{name}_entropy'] = dist.entropy()
+      values[f'{name}_std'] = dist.stddev()
     values['divergence'] = cell.divergence_from_states(posterior, prior)
     return _scalars({k: tf.reduce_mean(v) for k, v in values.items()})
 
@@ -135,23 +137,24 @@ def _image_summaries(dist, target):
   error = (image - target + 1) / 2
   with tf.variable_scope('image'):
     return [
-      image_strip_summary('prediction', image),
-      image_strip_summary('change', change),
-      image_strip_summary('error', error),
+      image_strip_summary('prediction', image, gap=GAP),
+      image_strip_summary('change', change, gap=GAP),
+      image_strip_summary('error', error, gap=GAP),
       gif_summary('animation', _side_by_side(target, image), 1, 20),
     ]
 
 
 def _side_by_side(target, image):
   """Join videos: target above prediction, sequences from left to right."""
-  both = tf.concat([target, image], 2)
+  both = tf.concat([add_gaps(target), add_gaps(image)], 2)
   _, _, height, width, channels = both.shape.as_list()
   sizes = tf.shape(both)
   row = tf.transpose(both, [1, 2, 0, 3, 4])
   row = tf.reshape(
     row, tf.stack([1, sizes[1], height, sizes[0] * width, channels])
   )
-  row.set_shape([1, None, height, None, channels])
+  row = row[:, :, :-GAP, : sizes[0] * width - GAP]
+  row.set_shape([1, None, height - GAP, None, channels])
   return row
 
 
@@ -177,11 +180,14 @@ def trajectory_summaries(
     summaries = []
     for name in names:
       lines = _lines(dists[name].mode()[0], target[name][0])[:_MAX_PANELS]
-      titles = tuple(f'{name} {i}' for i in range(lines.shape[0].value))
+      count = lines.shape[0].value
+      what = f'{name}, predicted and true'
+      titles = tuple(f'{what}, {i + 1} of {count}' for i in range(count))
+      titles = titles if count > 1 else (what,)
       name = f'{name}_trajectory'
       summaries.append(_plot_summary(name, lines, labels, context, titles))
     lines = tf.stack([dists[x].log_prob(target[x])[0] for x in names])[:, None]
-    titles = tuple(names)
+    titles = tuple(f'log-probability of the true {x}' for x in names)
     summaries.append(_plot_summary('logprobs', lines, None, context, titles))
     return summaries
 
@@ -222,6 +228,10 @@ def _plot(tag, lines, labels, context, titles):
     panel.set_title(titles[index])
     if labels:
       panel.legend()
+  figure.suptitle(
+    f'First sequence of the batch: from step {context} on (dotted line),\n'
+    'the model sees actions, but no observations'
+  )
   figure.tight_layout()
   file_ = io.BytesIO()
   figure.savefig(file_, format='png')

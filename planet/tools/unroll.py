@@ -118,7 +118,8 @@ def planned(
     objective_fn: Function from states to returns.
     embedded: Encoded observations float32 [batch, time, embedding].
     prev_action: Actions float32 [batch, time, actions].
-    planner: See `planet.control.planning`.
+    planner: Function like `cross_entropy_method`, whose `graph` has to be
+      bound.
     context: Number of steps with observations.
     length: Number of steps to plan and predict.
     debug: Whether to check that the results are finite.

@@ -4,9 +4,9 @@ import collections
 import datetime
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from agents.envs import wrappers
+from agents.envs.hosts import Async
 from agents.tools.tf1 import tf
 from planet import control
 from planet.envs import constructors
@@ -16,6 +16,9 @@ from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 from planet.training import episode_folder
 from planet.training.ranks import Ranks
+
+if TYPE_CHECKING:
+  from planet.scripts.configs import Config
 
 
 def collect_initial_episodes(
@@ -43,7 +46,7 @@ def collect_initial_episodes(
   if ranks.is_first:
     found = {x: episode_folder.count(x, most) for x, most in needed.items()}
   existing, began = ranks.comm.bcast((found, datetime.datetime.now()))
-  turn = 0
+  first_rank = 0
   for name, params in items:
     folder = params.save_episode_dir
     reused = min(existing[folder], params.num_episodes)
@@ -53,8 +56,8 @@ def collect_initial_episodes(
       continue
     if ranks.is_first:
       print(f'Collecting {missing} initial episodes ({name}).')
-    first, count = ranks.share(missing, turn)
-    turn += missing
+    first, count = ranks.share(missing, first_rank)
+    first_rank += missing
     seed = derive_seed(config.get('seed'), name, reused + first)
     ranks.run(
       functools.partial(_play_randomly, config, params, count, seed, began)
@@ -79,8 +82,71 @@ def _play_randomly(config, params, count, seed, began):
   )
 
 
+class Episodes:
+  """Episodes that a collection plays with the planner, as operations.
+
+  Args:
+    config: Configuration of the run.
+    graph: AttrDict of the model.
+    cleanups: List to which functions to call at the end are added.
+    gif_summary: Whether to add an animation to the summaries.
+
+  Attributes:
+    summaries: String tensors of the simulations so far.
+    scores: Mean returns of the simulations so far, float32 tensors.
+  """
+
+  def __init__(
+    self,
+    config: 'Config | AttrDict',
+    graph: AttrDict,
+    cleanups: list[Callable],
+    gif_summary: bool = False,
+  ) -> None:
+    self._config = config
+    self._graph = graph
+    self._cleanups = cleanups
+    self._gif_summary = gif_summary
+    self.summaries: list[tf.Tensor] = []
+    self.scores: list[tf.Tensor] = []
+
+  def play_if(
+    self, due: tf.Tensor, name: str, simulation: AttrDict, scope: str
+  ) -> None:
+    """Define an operation that plays the episodes of a simulation if due.
+
+    Simulations run in parallel. Without isolation, which may mean a single
+    environment, each waits for the one before.
+
+    Args:
+      due: Bool tensor.
+      name: Name of the simulation.
+      simulation: See `planet.scripts.configs`.
+      scope: Name scope of both branches.
+    """
+    if self.summaries and self._config.isolate_envs == 'none':
+      with tf.control_dependencies(self.summaries):
+        due = tf.identity(due)
+    summary, score = tf.cond(
+      due,
+      lambda: simulate_episodes(
+        self._config,
+        simulation,
+        self._graph,
+        self._cleanups,
+        expensive_summaries=False,
+        gif_summary=self._gif_summary,
+        name=name,
+      ),
+      lambda: (tf.constant(''), tf.constant(0.0)),
+      name=scope,
+    )
+    self.summaries.append(summary)
+    self.scores.append(score)
+
+
 def simulate_episodes(
-  config: AttrDict,
+  config: 'Config | AttrDict',
   params: AttrDict,
   graph: AttrDict,
   cleanups: list[Callable],
@@ -90,8 +156,10 @@ def simulate_episodes(
 ) -> tuple[tf.Tensor, tf.Tensor]:
   """Define an operation that plays an episode with the planner.
 
+  With the arguments of the original.
+
   Args:
-    config: AttrDict of the run.
+    config: Configuration of the run.
     params: AttrDict of the simulation, see `planet.scripts.configs`.
     graph: AttrDict of the model.
     cleanups: List to which functions to call at the end are added.
@@ -117,39 +185,8 @@ def simulate_episodes(
   return summary, return_
 
 
-def simulate_if(
-  due: tf.Tensor,
-  scope: str,
-  earlier: list[tf.Tensor],
-  config: AttrDict,
-  *args: Any,
-) -> tuple[tf.Tensor, tf.Tensor]:
-  """Define an operation that plays an episode if it is due.
-
-  Args:
-    due: Bool tensor.
-    scope: Name scope of both branches.
-    earlier: Outputs of other simulations. Without isolation, which may mean a
-      single environment, this one waits for them.
-    config: AttrDict of the run.
-    *args: Further arguments of `simulate_episodes`.
-
-  Returns:
-    Tuple of a summary and the mean return; '' and 0 if no episode is due.
-  """
-  if earlier and config.isolate_envs == 'none':
-    with tf.control_dependencies(earlier):
-      due = tf.identity(due)
-  return tf.cond(
-    due,
-    lambda: simulate_episodes(config, *args),
-    lambda: (tf.constant(''), tf.constant(0.0)),
-    name=scope,
-  )
-
-
 def agent_config(
-  config: AttrDict, params: AttrDict, graph: AttrDict, name: str
+  config: 'Config | AttrDict', params: AttrDict, graph: AttrDict, name: str
 ) -> AttrDict:
   """Define the configuration of `MPCAgent` for a simulation."""
   seed = derive_seed(config.get('seed'), name, config.get('first_step'))
@@ -170,7 +207,9 @@ def agent_config(
   )
 
 
-def recording_constructor(config: AttrDict, params: AttrDict) -> Callable:
+def recording_constructor(
+  config: 'Config | AttrDict', params: AttrDict
+) -> Callable:
   """Return the constructor of the environments of a simulation."""
   return functools.partial(
     constructors.recording_env,
@@ -195,7 +234,7 @@ def isolated_env(
   env_ctor = functools.partial(seeded_constructor, env_ctor, seed)
   if isolate_envs == 'none':
     return env_ctor()
-  env = wrappers.Async(env_ctor, isolate_envs)
+  env = Async(env_ctor, isolate_envs)
   if seed is not None:
     # Actions are sampled in this process.
     env.action_space.seed(seed)

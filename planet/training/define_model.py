@@ -44,8 +44,9 @@ def define_model(
       # After the gradients: all processes must exchange in the same order.
       with tf.control_dependencies(optimizer_summaries):
         objectives = objectives_lib.average(objectives, ranks.average)
-    with graph.unlocked:
-      graph.update(trainer=trainer, step=trainer.step, objectives=objectives)
+    graph = AttrDict(
+      graph, trainer=trainer, step=trainer.step, objectives=objectives
+    )
     # A rank that stops while playing has no exchange left to do. A group, as
     # TensorFlow would copy tensors into each operation of the planner's loop.
     exchanged = tf.group(optimizer_summaries, [x.value for x in objectives])
@@ -80,11 +81,8 @@ def define_model(
 
 
 def _define_collection(graph, config, cleanups):
-  """Define the collection of training episodes that are due in this step.
-
-  Simulations run in parallel if their environments are isolated.
-  """
-  summaries: list[tf.Tensor] = []
+  """Define the collection of training episodes that are due in this step."""
+  episodes = collection.Episodes(config, graph, cleanups)
   training = tf.equal(graph.trainer.phase, 'train')
   may_play = lambda: tf.reshape(
     tf.py_func(graph.trainer.may_play, [], tf.bool), ()
@@ -106,8 +104,6 @@ def _define_collection(graph, config, cleanups):
         tf.logical_and(training, tf.reduce_any(dues)), may_play, lambda: False
       )
     for due, (name, params) in zip(dues, config.train_collects.items()):
-      due, scope = tf.logical_and(training, due), f'should_collect_{name}'
-      args = config, params, graph, cleanups, False, False, name
-      summary, _ = collection.simulate_if(due, scope, summaries, *args)
-      summaries.append(summary)
-  return summaries
+      due = tf.logical_and(training, due)
+      episodes.play_if(due, name, params, f'should_collect_{name}')
+  return episodes.summaries

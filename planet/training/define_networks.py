@@ -1,11 +1,19 @@
 """Define the networks of the model: latent dynamics, encoder and heads."""
 
+import math
+from typing import TYPE_CHECKING
+
 from agents.tools.tf1 import tf
 from planet.tools import unroll
 from planet.tools.attr_dict import AttrDict
 
+if TYPE_CHECKING:
+  from planet.scripts.configs import Config
 
-def define_networks(data: dict[str, tf.Tensor], config: AttrDict) -> AttrDict:
+
+def define_networks(
+  data: dict[str, tf.Tensor], config: 'Config | AttrDict'
+) -> AttrDict:
   """Define model, encoder and heads, and apply them to a batch of data.
 
   Args:
@@ -18,10 +26,20 @@ def define_networks(data: dict[str, tf.Tensor], config: AttrDict) -> AttrDict:
     `preprocess`, the function from observations to encoder inputs.
   """
   preprocess = config.preprocess_fn
-  if config.observation == 'vector':
-    vector = tf.concat([data[key] for key in config.observation_keys], -1)
-    preprocess = _define_normalization(vector.shape[-1], config)
-    data = dict(data, vector=preprocess(vector))
+  if config.observation in ('vector', 'both'):
+    keys = [x for x in config.observation_keys if x != 'image']
+    vector = tf.concat([data[key] for key in keys], -1)
+    preprocess = normalize = _define_normalization(vector.shape[-1], config)
+    data = dict(data, vector=normalize(vector))
+  if config.observation == 'both':
+    shape = data['image'].shape[2:].as_list()
+
+    def preprocess(observ):
+      # See `constructors.join`.
+      image, vector = tf.split(observ, [math.prod(shape), -1], -1)
+      image = config.preprocess_fn(tf.reshape(image, [-1, *shape]))
+      return {'image': image, 'vector': normalize(vector)}
+
   cell = config.cell()
   encoder = tf.make_template('encoder', config.encoder, create_scope_now_=True)
   heads = _define_heads(data, cell, config)
@@ -53,7 +71,7 @@ def _define_normalization(size, config):
 
 def _define_heads(data, cell, config):
   """Return templates of all heads, and create their weights."""
-  heads = AttrDict(_unlocked=True)
+  heads = {}
   features = cell.features_from_state(cell.zero_state(1, tf.float32))
   for key, head in config.heads.items():
     source = 'action' if key == 'action_target' else key
@@ -64,5 +82,4 @@ def _define_heads(data, cell, config):
       data_shape=data[source].shape[2:].as_list(),
     )
     heads[key](features)
-  heads.lock()
-  return heads
+  return AttrDict(heads)

@@ -1,5 +1,6 @@
 """Define the summaries of a logged step and the score of the test phase."""
 
+import math
 from collections.abc import Callable
 
 from tensorflow_probability import distributions as tfd
@@ -25,7 +26,7 @@ def define_summaries(
 
   Returns:
     Tuple of a summary and the score float32 [1], the mean return over all
-    test collections, or 0 in the training phase.
+    test collections, or NaN in the training phase.
   """
   summaries: list[tf.Tensor] = []
   # The first rank summarises the model; all ranks play test episodes.
@@ -85,19 +86,20 @@ def _define_open_loop(graph, config, target):
 
 def _define_simulation(graph, config, cleanups):
   """Play test episodes, in the test phase only."""
-  summaries: list[tf.Tensor] = []
-  scores, parts = [], []
+  episodes = collection.Episodes(config, graph, cleanups, gif_summary=True)
   testing = tf.equal(graph.trainer.phase, 'test')
+  scores, parts = [], []
   with tf.variable_scope('simulation'):
     for name, params in config.test_collects.items():
       scope = f'should_simulate_{params.task.name}'
-      args = config, params, graph, cleanups, False, True, name
-      summary, score = collection.simulate_if(testing, scope, summaries, *args)
-      summaries.append(summary)
+      episodes.play_if(testing, name, params, scope)
+      # Of the episodes of a simulation, a rank may play a part.
       parts.append(params.get('part', 1.0))
-      scores.append(score * parts[-1])
+      scores.append(episodes.scores[-1] * parts[-1])
     total = tf.reduce_sum(tf.stack(scores))
-    return summaries, (total / tf.constant(float(sum(parts))))[None]
+    score = (total / tf.constant(float(sum(parts))))[None]
+    score = tf.where(testing, score, tf.constant([math.nan]))
+  return episodes.summaries, score
 
 
 def _predict(graph, config, state):

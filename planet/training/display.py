@@ -2,17 +2,15 @@
 
 import logging
 import math
-import time
 from collections.abc import Iterable
 from typing import Any, TextIO
 
 import numpy as np
 
-from agents.run import log, progress
+from agents.run import log, names, progress
 from agents.tools import phases
 from agents.tools.attr_dict import AttrDict
 from planet.training import episode_folder
-from planet.training.objectives import DIVERGENCES
 
 _logger = logging.getLogger(__name__)
 
@@ -27,8 +25,10 @@ class Display(phases.Observer):
     mirrors: See `agents.run.log.MetricsWriter`.
 
   Attributes:
-    values: Record of the last epoch, see `planet.library.train`.
+    record: `EpochRecord`, see `planet.library.train`.
   """
+
+  writes_scalars = True
 
   def __init__(
     self,
@@ -44,10 +44,10 @@ class Display(phases.Observer):
     self._test.update()
     self._seen = len(self._train.returns)
     first_step = config.get('first_step') or 0
-    self._updates = _count_updates(config, first_step)
+    self.record = log.EpochRecord(logdir)
+    self.record.begin(self._train.steps)
+    self.record.totals['updates'] = _count_updates(config, first_step)
     self._losses: dict[str, float] = {}
-    self._began = time.monotonic()
-    self.values: dict[str, Any] = {'logdir': logdir}
     self._metrics = log.MetricsWriter(logdir, mirrors)
     # What happened after the checkpoint was lost, and happens again.
     log.cut_metrics(logdir, first_step)
@@ -66,7 +66,7 @@ class Display(phases.Observer):
     )
 
   def step(self, phase: phases.Phase, amount: int, global_step: int) -> None:
-    self._updates += phase.name == 'train'
+    self.record.totals['updates'] += phase.name == 'train'
     self._progress.update(amount, global_step)
 
   def score(
@@ -80,8 +80,8 @@ class Display(phases.Observer):
     train, test = 'no new episode', 'no episode ended'
     if new:
       # Exact, as episodes that end at the same time are found in any order.
-      values['train_return'] = math.fsum(new) / len(new)
-      train = f'{values["train_return"]:.1f} ({len(new)} episodes)'
+      values['return'] = math.fsum(new) / len(new)
+      train = f'{values["return"]:.1f} ({len(new)} episodes)'
     _logger.debug('Score %.4g.', score)
     if score == score:
       values['test_return'] = float(score)
@@ -90,20 +90,12 @@ class Display(phases.Observer):
       f'Epoch {epoch + 1}: train return {train}, test return {test}, '
       f'{steps} environment steps.'
     )
-    self._metrics.write('epoch', epoch + 1, global_step, values, steps)
-    if new:
-      values['return'] = values.pop('train_return')
-    now = time.monotonic()
-    self.values = {
-      'logdir': self.values['logdir'],
-      'epoch': epoch + 1,
-      'environment_steps': steps,
-      'updates': self._updates,
-      'seconds': now - self._began,
-      **values,
-      **self._losses,
-    }
-    self._began = now
+    place = {'epoch': epoch + 1, 'environment_steps': steps}
+    self.record.add({**place, **values})
+    scalars = self.record.summarize()
+    self._metrics.write('epoch', epoch + 1, global_step, scalars, steps)
+    self.record.add(self._losses)
+    self.record.complete = True
 
   def summary(
     self, phase: phases.Phase, step: int, global_step: int, summary: bytes
@@ -111,7 +103,11 @@ class Display(phases.Observer):
     self._update()
     scalars = log.read_summary(summary)
     if phase.name == 'train':
-      self._losses = _find_losses(scalars)
+      named = names.rename(scalars, phase.name).items()
+      self._losses = {k: x for k, x in named if k.startswith('loss/')}
+      if self.record.complete:
+        # Without tests, this step ended the epoch.
+        self.record.add(self._losses)
     if scalars:
       steps = self._train.steps
       self._metrics.write(phase.name, step, global_step, scalars, steps)
@@ -152,10 +148,3 @@ def _count_updates(config, step):
     values.update({x: change[x][0] for x in names if x in change})
     step = min(step, change['step'])
   return count
-
-
-def _find_losses(scalars):
-  """Return the losses among summaries, negating log-probabilities of heads."""
-  found = {x.partition('/objectives/')[2]: y for x, y in scalars.items()}
-  found.pop('', None)
-  return {f'loss/{x}': y if x in DIVERGENCES else -y for x, y in found.items()}

@@ -6,52 +6,154 @@ import math
 import os
 import threading
 import time
-import zipfile
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from agents.run import errors
 from planet.envs.collect_dataset import ACTION_REPEAT
-from planet.tools import loaders, numpy_episodes
+from planet.tools import episode_files, loaders, numpy_episodes
 
 _logger = logging.getLogger(__name__)
+# Files that a message names.
+_MOST_NAMED = 5
 
 
 def check(
-  directory: str, shapes: Mapping[str, Sequence[int]], min_length: int = 1
+  directory: str,
+  shapes: Mapping[str, Sequence[int]],
+  min_length: int = 1,
+  rename: bool = True,
 ) -> None:
-  """Check that the episodes of a folder have the right shapes.
+  """Check that the episodes of a folder can be used.
 
-  Renames files of other shapes, unless all are.
+  Renames those that cannot be, unless no readable one has the right shapes and
+  length. Reads all arrays except images. Other data than the expected, such as
+  that of an earlier run, is not compared.
 
   Args:
     directory: Folder of .npz files; may be missing.
-    shapes: Dict from name to the shape of one step.
+    shapes: Dict from name to the shape of one step. Images are of uint8.
     min_length: Minimum number of observations per episode.
+    rename: Whether files that cannot be used are renamed. If not, they are an
+      error, as those that belong to somebody else.
 
   Raises:
-    UsageError: If all readable episodes have other shapes, or one is too short.
+    UsageError: If all readable episodes have other shapes, or those of the
+      right shapes are too short; without `rename`, if any cannot be used.
   """
-  expected = {key: tuple(value) for key, value in shapes.items()}
-  names = loaders.list_episodes(directory)
-  found = {x: loaders.read_episode(_read_shapes, x) for x in names}
-  foreign = {x: y[0] for x, y in found.items() if y and y[0] != expected}
-  lengths = [(y[1], x) for x, y in found.items() if y and y[0] == expected]
-  if foreign and not lengths:
+  expected = {x: _describe(x, y, np.dtype('u1')) for x, y in shapes.items()}
+  unfit: dict[str, str] = {}
+  short: dict[str, int] = {}
+  fit = 0
+  for filename in loaders.list_episodes(directory):
+    kinds = _inspect(filename, unfit, rename)
+    if kinds is None:
+      continue
+    found = {
+      x: _describe(x, y.shape, y.dtype)
+      for x, y in kinds.items()
+      if x in expected
+    }
+    difference = episode_files.compare(expected, found)
+    if difference:
+      unfit[filename] = difference
+    elif (length := kinds['reward'].length) < min_length:
+      short[filename] = length
+    else:
+      fit += 1
+  if not rename:
+    reasons = {
+      x: episode_files.too_short(y, min_length) for x, y in short.items()
+    }
+    _refuse(directory, {**unfit, **reasons})
+    return
+  if short and not fit:
+    filename, length = min(short.items(), key=lambda x: x[1])
     raise errors.UsageError(
-      f'Episodes in {directory} have {_describe(next(iter(foreign.values())))}'
-      f', but this task has {_describe(expected)}. Use another logdir or '
-      'the parameters that the episodes were recorded with.'
+      f'Episode {filename} has {length} observations, but batch_shape and '
+      f'num_chunks need {min_length}; lower them or remove the file. No other '
+      'episode in its folder has as many.'
     )
-  length, shortest = min(lengths, default=(min_length, ''))
-  if length < min_length:
+  if unfit and not fit:
+    filename, difference = next(iter(unfit.items()))
     raise errors.UsageError(
-      f'Episode {shortest} has {length} observations, but batch_shape and '
-      f'num_chunks need {min_length}; lower them or remove the file.'
+      f'Episodes in {directory} do not fit this task: '
+      f'{os.path.basename(filename)}: {difference}. Use another logdir or the '
+      'parameters that the episodes were recorded with.'
     )
-  for filename, found_shapes in foreign.items():
-    loaders.quarantine(filename, f'it has {_describe(found_shapes)}')
+  for filename, difference in unfit.items():
+    loaders.quarantine(filename, difference)
+  for filename, length in short.items():
+    reason = episode_files.too_short(length, min_length)
+    loaders.quarantine(filename, reason)
+
+
+def _inspect(filename, unfit, rename):
+  """Return what a file holds; None if it is damaged."""
+  if rename:
+    return loaders.read_episode(episode_files.inspect, filename)
+  try:
+    return episode_files.inspect(filename)
+  except (OSError, ValueError) as error:
+    unfit[filename] = str(error)
+    return None
+
+
+def _refuse(directory, reasons):
+  """Raise an error that names files that cannot be used, if there are any."""
+  if not reasons:
+    return
+  lines = [f'{os.path.basename(x)}: {y}' for x, y in sorted(reasons.items())]
+  more = [f'and {len(lines) - _MOST_NAMED} more'] if lines[_MOST_NAMED:] else []
+  raise errors.UsageError(
+    f'{len(lines)} of the episodes in {directory} cannot be used; mend or move '
+    f'them: {"; ".join([*lines[:_MOST_NAMED], *more])}.'
+  )
+
+
+def find_shapes(
+  directory: str, keys: Sequence[str], image_size: int
+) -> dict[str, tuple[int, ...]]:
+  """Return the shapes of one step in episodes that were recorded elsewhere.
+
+  Those of the first file that has all arrays, by their names.
+
+  Args:
+    directory: Folder of .npz files.
+    keys: Names of the arrays that are needed.
+    image_size: Height and width of images.
+
+  Raises:
+    UsageError: If there is no such file, or its images or actions do not suit.
+  """
+  unfit: dict[str, str] = {}
+  for filename in loaders.list_episodes(directory):
+    kinds = _inspect(filename, unfit, rename=False)
+    if kinds is None:
+      continue
+    missing = [x for x in keys if x not in kinds]
+    if missing:
+      unfit[filename] = f'it has no {", no ".join(missing)}'
+      continue
+    shapes = {x: kinds[x].shape for x in keys}
+    image = shapes.get('image', (image_size, image_size, 3))
+    if len(image) != 3 or image[:2] != (image_size, image_size):
+      raise errors.UsageError(
+        f'Images in {filename} have shape {list(image)}, but image_size is '
+        f'{image_size}: give [{image_size}, {image_size}, channels], or change '
+        'image_size.'
+      )
+    if len(shapes['action']) != 1:
+      raise errors.UsageError(
+        f'Actions in {filename} have shape {list(shapes["action"])}, but must '
+        'be vectors.'
+      )
+    return shapes
+  _refuse(directory, unfit)
+  raise errors.UsageError(
+    f'There are no episodes (*.npz) in {directory}; see docs/offline.md.'
+  )
 
 
 def count(directory: str, most: int) -> int:
@@ -112,9 +214,9 @@ class EpisodeLog:
     return self.steps
 
   def _count(self, filename):
-    with np.load(filename) as episode:
-      reward = episode['reward']
-      repeat = episode.get(ACTION_REPEAT, self._action_repeat)
+    episode = episode_files.read(filename, ('reward',))
+    reward = episode['reward']
+    repeat = episode.get(ACTION_REPEAT, self._action_repeat)
     self.bytes += os.path.getsize(filename)
     self.steps += (len(reward) - 1) * int(repeat)
     self.returns.append(float(reward.sum()))
@@ -131,8 +233,8 @@ def read_statistics(
   """
 
   def read(filename):
-    with np.load(filename) as archive:
-      return np.concatenate([archive[key] for key in keys], -1)
+    episode = episode_files.read(filename, keys)
+    return np.concatenate([episode[key] for key in keys], -1)
 
   names = loaders.list_episodes(directory)
   found = [loaders.read_episode(read, x) for x in names]
@@ -150,22 +252,5 @@ def log_recorded(filename: str) -> None:
   )
 
 
-def _read_shapes(filename):
-  """Read shapes per step and the number of steps from the array headers."""
-  shapes: dict[str, tuple[int, ...]] = {}
-  lengths: list[int] = []
-  with zipfile.ZipFile(filename) as archive:
-    for name in archive.namelist():
-      with archive.open(name) as file_:
-        np.lib.format.read_magic(file_)
-        shape, _, _ = np.lib.format.read_array_header_1_0(file_)
-      if name != f'{ACTION_REPEAT}.npy':
-        shapes[name.removesuffix('.npy')] = tuple(shape[1:])
-        lengths.extend(shape[:1])
-  return shapes, min(lengths, default=0)
-
-
-def _describe(shapes):
-  return ', '.join(
-    f'{key} {list(shape)}' for key, shape in sorted(shapes.items())
-  )
+def _describe(key, shape, dtype):
+  return f'{list(shape)} {dtype}' if key == 'image' else f'{list(shape)}'

@@ -1,32 +1,48 @@
 """Act with a trained model and its planner."""
 
 import logging
+import math
 import os
 import types
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.envs import adapters, spaces, wrappers
+from agents.envs import adapters, spaces
 from agents.evaluation import TrainedAgent, check_shape
-from agents.tools import graph_errors
+from agents.run import files
+from agents.tools import exporting, graph_errors
 from agents.tools.tf1 import tf
-from planet import control
-from planet.envs import gym_pixels
+from planet.control import mpc_agent, wrappers
+from planet.envs import constructors, gym_pixels, interface
 from planet.tools.attr_dict import AttrDict
 from planet.training import collection, utility
 from planet.training.define_networks import define_networks
+
+if TYPE_CHECKING:
+  from planet.scripts.configs import Config
+
+_logger = logging.getLogger(__name__)
 
 
 class PlaNet(TrainedAgent):
   """Trained model and planner for one task.
 
-  The state of `predict` consists of the latent state, the previous action and,
-  with planner_warm_start, the rest of the plan. An observation is the array
-  that the model was trained on, or a dict that contains it. Actions that are
-  not deterministic have the exploration noise of the training. All actions are
-  vectors in [-1, 1]; of those for discrete actions, the largest entry counts.
+  The state of `predict` consists of the latent state, the previous action in
+  [-1, 1], as the model knows it, and, with planner_warm_start, the rest of the
+  plan. An observation is what the environment returns, or a dict of what the
+  model was trained on, such as `image` and `state`; where only images count,
+  also an image. Images of any size are resized as in the training; they are of
+  integers from 0 to 255, or of floats from 0 to 1 or within the bounds that the
+  environment declares. Actions are those of the environment, scaled as in the
+  training; those that are not deterministic have its exploration noise.
+
+  `observation_space` is that of the input of the model. Runs with environments
+  that were objects, from before their spaces were stored, act in [-1, 1].
+
+  `export` includes the planner and needs observations that `observation_space`
+  contains; the state is one vector.
 
   Args:
     checkpoint: Path of the checkpoint.
@@ -38,18 +54,21 @@ class PlaNet(TrainedAgent):
     task: Task of the simulation, see `planet.scripts.tasks`.
   """
 
+  _is_portable = False
+
   def __init__(
     self,
     checkpoint: str,
-    config: AttrDict,
+    config: 'Config',
     shapes: Mapping[str, Any],
     name: str,
   ) -> None:
     super().__init__()
     self._config = config
     self._name = os.path.basename(checkpoint)
-    self._simulation = config.test_collects[name].copy(_unlocked=True)
-    self._simulation.save_episode_dir = None
+    self._simulation = AttrDict(
+      config.test_collects[name], save_episode_dir=None
+    )
     self.task = self._simulation.task
     with tf.Graph().as_default() as graph:
       if config.seed is not None:
@@ -67,17 +86,44 @@ class PlaNet(TrainedAgent):
       self._observ.dtype.as_numpy_dtype,
     )
     ones = np.ones(shapes['action'])
-    self.action_space = spaces.box(-ones, ones)
+    self._unit_space = spaces.box(-ones, ones)
+    self._own = self._find_interface()
+    self.action_space = self._own.action_space
+    self.action_repeat = constructors.find_repeat(self.task.env_ctor)
+    self._to_actions = self._own.to_actions()
+    keys = config.observation_keys
+    self._reader = interface.Reader(self._own, keys, shapes)
     self.logdir = os.path.dirname(checkpoint)
-    logging.getLogger(__name__).info('The model is ready.')
+    _logger.info('The model is ready.')
+
+  def _find_interface(self):
+    """Return what the environment of the training declares."""
+    known = self._config.source.get('interfaces', {})
+    if self.task.name in known:
+      return interface.Interface.from_plain(known[self.task.name])
+    _logger.warning(
+      'The run does not tell the actions of its environment, which was an '
+      'object: they are in [-1, 1]. Continue the run once to store them.'
+    )
+    return interface.Interface(None, self._unit_space)
 
   def make_env(self, render_mode: str | None = None) -> Any:
     env = super().make_env(render_mode)
     env.is_adapted = True  # type: ignore[attr-defined]
     return env
 
+  def make_training_env(self) -> Any:
+    """Return an environment of the training that takes its own actions.
+
+    It has the interface of `agents.envs.adapters`, and records nothing.
+    """
+    return self._make_env()
+
   def _make_env(self, render_mode=None):
-    env_ctor = collection.recording_constructor(self._config, self._simulation)
+    make = constructors.with_own_actions(self.task.env_ctor)
+    task = self.task._replace(env_ctor=make)
+    simulation = AttrDict(self._simulation, task=task)
+    env_ctor = collection.recording_constructor(self._config, simulation)
     return collection.isolated_env(
       env_ctor, self._config.isolate_envs, self._seed
     )
@@ -86,34 +132,80 @@ class PlaNet(TrainedAgent):
     if getattr(env.unwrapped, 'is_adapted', False):
       return env
     config, task = self._config, self.task
-    pixels = config.observation == 'image'
+    pixels = config.observation != 'vector'
     own = task.env_ctor.keywords.get('observation_is_image', False)
     args = task.action_repeat, task.max_length, 0, config.image_size, own
-    env = gym_pixels.make(env, *args, pixels)
-    if len(config.tasks) > 1:
-      # The agent has the actions of the largest task.
-      env = wrappers.PadActions(env, [env.action_space, self.action_space])
-    check_shape(np.zeros(env.action_space.shape), self.action_space, 'action')
-    return adapters.AsGymnasium(
-      wrappers.ConcatObservation(env, config.observation_keys)
-    )
+    is_same = env.action_space == self.action_space
+    env = gym_pixels.make(env, *args, pixels, own_actions=is_same)
+    if not is_same:
+      if len(config.tasks) > 1:
+        # The agent has the actions of the largest task.
+        env = wrappers.PadActions(env, [env.action_space, self._unit_space])
+      shape = env.action_space.shape
+      check_shape(np.zeros(shape), self._unit_space, 'action')
+      # Actions have the same effect within other bounds.
+      env = interface.RescaleActions(env, self._own)
+    return adapters.AsGymnasium(constructors.join(env, config.observation_keys))
 
   def save(self, folder: str) -> None:
-    folder = os.path.expanduser(folder)
+    folder = files.expand(folder)
     os.makedirs(folder, exist_ok=True)
     utility.save_config(self._config, folder)
     self._saver.save(self._sess, os.path.join(folder, self._name))
 
+  def _define_policy(self):
+    observed, memory = self._observ, self._memory
+    place = exporting.freeze(self._sess, [self._action, *self._memory_after])
+    shapes = [x.shape.as_list() for x in memory]
+    sizes = [math.prod(x) for x in shapes]
+
+    def define(narrow):
+      observation = tf.placeholder(
+        observed.dtype, observed.shape.as_list(), 'observation'
+      )
+      state = tf.placeholder(tf.float32, [1, sum(sizes)], 'state')
+      parts = tf.split(state, sizes, 1)
+      parts = [tf.reshape(x, shape) for x, shape in zip(parts, shapes)]
+      unit, *after = place({observed: observation, **dict(zip(memory, parts))})
+      after = [tf.reshape(x, [1, size]) for x, size in zip(after, sizes)]
+      action = self._convert_action(unit, narrow)
+      return exporting.Signature(
+        {'observation': observation, 'state': state},
+        {'action': action, 'state': tf.concat(after, 1)},
+      )
+
+    return define
+
+  def _convert_action(self, action, narrow):
+    """Compute `Interface.to_actions` in the graph."""
+    own, unit, choice = self._own, self._own.unit, self._own.choice
+    action = action[..., : unit.space.shape[0]]
+    if own.scaled:
+      scaled = exporting.to_box(action, unit.low, unit.high, narrow)
+      as_it_is = tf.cast(action, scaled.dtype)
+      action = tf.where(unit.enabled[None], scaled, as_it_is)
+    if choice:
+      action = choice.start + tf.argmax(action, -1)
+    return exporting.fit(action, own.action_space, narrow)
+
   def _read(self, observation):
-    if isinstance(observation, Mapping):
-      keys = self._config.observation_keys
-      observation = np.concatenate([observation[x] for x in keys], -1)
-    return super()._read(observation)
+    return self._reader.read(observation)
+
+  def split_images(self, observations: np.ndarray) -> np.ndarray:
+    """Return the images in observations, uint8 [n, height, width, channels].
+
+    Args:
+      observations: Images together with vectors, [n, size].
+    """
+    images = observations[:, : math.prod(self._image)]
+    return images.reshape(-1, *self._image).astype(np.uint8)
 
   def _act(self, observation, states, deterministic):
-    # Planning takes all the time, and each row keeps its random numbers.
+    # Planning takes all the time, with the default planner on a CPU as much
+    # for a batch at once, and equal seeds give equal plans row by row.
     rows = [self._plan(*x, deterministic) for x in zip(observation, states)]
-    return np.stack([x for x, _ in rows]), [x for _, x in rows]
+    actions = self._to_actions(np.stack([x for x, _ in rows]))
+    return actions, [x for _, x in rows]
 
   def _plan(self, observation, state, deterministic):
     blank = [np.zeros(x.shape.as_list()) for x in self._memory]
@@ -137,7 +229,8 @@ class PlaNet(TrainedAgent):
       self._exploration = scales[0] if scales else 0.0
       # Noise is added where its scale is fed.
       self._scale = tf.placeholder_with_default(0.0, ())
-      simulation.exploration = AttrDict(scale=self._scale, schedule=None)
+      exploration = AttrDict(scale=self._scale, schedule=None)
+      simulation = AttrDict(simulation, exploration=exploration)
       agent_config = collection.agent_config(config, simulation, graph, name)
       self._seed = agent_config.seed
       self._define_decision(agent_config, shapes)
@@ -150,19 +243,16 @@ class PlaNet(TrainedAgent):
 
   def _define_decision(self, agent_config, shapes):
     config = self._config
+    self._image = shapes.get('image')
     if config.observation == 'image':
       observ = tf.placeholder(tf.uint8, [1, *shapes['image']])
     else:
-      size = sum(shapes[key][0] for key in config.observation_keys)
+      size = sum(math.prod(shapes[key]) for key in config.observation_keys)
       observ = tf.placeholder(tf.float32, [1, size])
     env = types.SimpleNamespace(action=tf.zeros([1, *shapes['action']]))
-    agent = control.MPCAgent(env, tf.constant(0), False, False, agent_config)
-    self._memory = [
-      tf.placeholder(x.dtype.base_dtype, x.shape) for x in agent.memory
-    ]
-    remember = [x.assign(y) for x, y in zip(agent.memory, self._memory)]
-    with tf.control_dependencies(remember):
-      action, _ = agent.perform(tf.constant([0]), observ)
-    with tf.control_dependencies([action]):
-      self._memory_after = [x.read_value() for x in agent.memory]
-    self._observ, self._action = observ, action
+    agent = mpc_agent.MemorylessAgent(
+      env, tf.constant(0), False, False, agent_config
+    )
+    self._action, _ = agent.perform(tf.constant([0]), observ)
+    self._observ, self._memory = observ, agent.memory
+    self._memory_after = agent.memory_after

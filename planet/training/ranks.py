@@ -4,15 +4,18 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.run import limits, mpi, mpi_ops, stopping
-from agents.tools import devices
+from agents.run import limits, mpi, stopping
+from agents.tools import devices, mpi_ops
 from agents.tools.tf1 import tf
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
+
+if TYPE_CHECKING:
+  from planet.scripts.configs import Config
 
 # Seconds between two checks whether the other ranks have arrived.
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 1e-4, 0.01
@@ -48,19 +51,21 @@ class Ranks:
     """Return whether any rank was asked to stop; equal on all ranks."""
     return stopping.requested() if self.size == 1 else self._stop
 
-  def share(self, amount: int, turn: int = 0) -> tuple[int, int]:
+  def share(self, amount: int, first_rank: int = 0) -> tuple[int, int]:
     """Distribute items over the ranks as evenly as possible.
 
     Args:
       amount: Number of items.
-      turn: First rank to get one more, modulo the number of ranks.
+      first_rank: First rank to get one more, modulo the number of ranks.
 
     Returns:
       Tuple of the index of the first item of this rank and its number of items.
     """
     least, more = divmod(amount, self.size)
     ranks = range(self.size)
-    counts = [least + ((rank - turn) % self.size < more) for rank in ranks]
+    counts = [
+      least + ((rank - first_rank) % self.size < more) for rank in ranks
+    ]
     return sum(counts[: self.rank]), counts[self.rank]
 
   def average(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -182,7 +187,7 @@ class Ranks:
     return max(1, round(self.host.cores))
 
 
-def own_config(config: AttrDict, ranks: Ranks) -> AttrDict:
+def own_config(config: 'Config', ranks: Ranks) -> 'Config':
   """Return the configuration with this rank's share of episodes and memory.
 
   Distributes the environments of all collections over the ranks in turn.
@@ -199,8 +204,7 @@ def own_config(config: AttrDict, ranks: Ranks) -> AttrDict:
     size = limits.allowed_memory() // (4 * ranks.host.size)
     loader = bind(loader, max_bytes=size)
   train, test = config.train_collects, config.test_collects
-  return AttrDict(
-    config,
+  return config.replace(
     data_loader=loader,
     train_collects=_own_collects(train, ranks, config.collect_per_rank),
     test_collects=_own_collects(test, ranks, False),
@@ -223,14 +227,15 @@ def _own_collects(collects, ranks, each):
     ranks: Ranks.
     each: Whether every rank plays all environments.
   """
-  own, turn = AttrDict(_unlocked=True), 0
+  own, first_rank = {}, 0
   for name, params in collects.items():
     amount = params.num_agents
-    first, count = ranks.share(amount * ranks.size if each else amount, turn)
-    turn += amount
+    first, count = ranks.share(
+      amount * ranks.size if each else amount, first_rank
+    )
+    first_rank += amount
     if count:
       own[name] = AttrDict(
         params, num_agents=count, first_agent=first, part=count / amount
       )
-  own.lock()
-  return own
+  return AttrDict(own)

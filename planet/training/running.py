@@ -68,7 +68,7 @@ class Experiment:
 
     Ends early when the user asks to stop.
     """
-    basedir = os.path.expanduser(self.basedir)
+    basedir = files.expand(self.basedir)
     is_run = folder.has(basedir, 'config.yaml')
     over = set(folder.find(basedir, 'DONE'))
     if folder.has(basedir, 'DONE'):

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from agents.tools import graph_errors, phases, streaming_mean
 from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
 from planet.tools.filter_variables import filter_variables
-from planet.training import precision
+from planet.training import precision, released_names
 from planet.training.ranks import Ranks
 
 _logger = logging.getLogger(__name__)
@@ -29,8 +28,9 @@ class Trainer(phases.PhaseMachine):
     logdir: Folder of the run, or None to write nothing.
     config: AttrDict with optional entries: `precision`, see
       `planet.training.precision`; `checkpoint_to_load`, name of the checkpoint
-      to restore from the logdir instead of the newest; `checkpoint_at_end`,
-      whether to save one when iteration ends or is interrupted.
+      to restore from the logdir, '' for none, None for the newest, which it
+      searches for; `checkpoint_at_end`, whether to save one when iteration
+      ends or is interrupted.
     ranks: Processes that train together; only the first one writes to the
       logdir. Only this process by default.
     **more: `best_phase` and `observers`, see `PhaseMachine`.
@@ -218,8 +218,10 @@ class Trainer(phases.PhaseMachine):
     path = None
     if self._logdir and self._saver:
       name = self._config.get('checkpoint_to_load')
-      path = name and os.path.join(self._logdir, name)
-      path = path or checkpoint.find_variables(self._logdir)
+      if name is None:
+        path = checkpoint.find_variables(self._logdir)
+      elif name:
+        path = os.path.join(self._logdir, name)
     with sess.graph.as_default():
       if path:
         _logger.info('Restore %s.', path)
@@ -247,11 +249,11 @@ def _choose_restorer(sess, keeper, variables, path):
 
   A resumed run may change losses and collections, and with them running means
   and optimiser slots. New ones keep their initial values. Missing weights are
-  an error of the given saver. Slots from the released PlaNet have other names.
+  an error of the given saver.
   """
   with sess.graph.as_default():
     stored = tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
-    found = {x: _find_stored(x.op.name, stored) for x in variables}
+    found = {x: released_names.find(x.op.name, stored) for x in variables}
     missing = {x for x, name in found.items() if not name}
     if missing & set(tf.trainable_variables()):
       return keeper
@@ -260,13 +262,3 @@ def _choose_restorer(sess, keeper, variables, path):
       _logger.info('New since this checkpoint: %s.', ', '.join(names))
     named = {name: x for x, name in found.items() if name}
     return utility.define_saver(variables=named)
-
-
-def _find_stored(name, stored):
-  """Return the name of a variable in a checkpoint, None if it is missing."""
-  if name in stored:
-    return name
-  slot = name.replace('/optimizers/graph/', '/graph/')
-  power = r'/optimizers/cond_(\w+)/cond/'
-  pattern = re.sub(power, r'/cond(_\\d+)?/optimizer_\1/', slot)
-  return next((x for x in stored if re.fullmatch(pattern, x)), None)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from agents import utility
 from agents.tools import count_weights, phases
@@ -20,15 +21,18 @@ from planet.training.objectives import compute_objectives as compute_objectives
 from planet.training.ranks import Ranks
 from planet.training.trainer import Trainer
 
+if TYPE_CHECKING:
+  from planet.scripts.configs import Config
+
 _logger = logging.getLogger(__name__)
 
 
-def save_config(config: AttrDict, logdir: str | None = None) -> AttrDict:
+def save_config(config: 'Config | AttrDict', logdir: str | None = None) -> Any:
   """Write `<logdir>/config.yaml`, from which a run resumes.
 
   Args:
-    config: AttrDict whose entry `source` is plain data: the name of the
-      preset, the given parameters, the seed, and all values for reference.
+    config: Configuration whose entry `source` is plain data: the name of the
+      preset, all values, those that commands gave, and the seed.
     logdir: Folder of the run, or None to write nothing.
 
   Returns:
@@ -68,7 +72,7 @@ def train(
     ranks: Processes that train together; only this one by default.
 
   Yields:
-    Mean score of each test phase.
+    Mean score of each test phase; NaN after each training phase without any.
   """
   trainer = Trainer(
     logdir, config, ranks, best_phase='test', observers=observers
@@ -96,6 +100,8 @@ def train(
 
 def _add_phases(trainer, config, score, summary):
   """Add the phases of an epoch that have steps."""
+  # The last phase ends an epoch.
+  last = 'test' if config.test_steps else 'train'
   for name in ('train', 'test'):
     steps, testing = config[f'{name}_steps'], name == 'test'
     if steps:
@@ -105,7 +111,7 @@ def _add_phases(trainer, config, score, summary):
         score,
         summary,
         batch_size=config.batch_shape[0],
-        report_every=steps if testing else None,
+        report_every=steps if name == last else None,
         log_every=steps,
         checkpoint_every=config.test_checkpoint_every if testing else None,
       )

@@ -59,7 +59,7 @@ def planet_plan(variant: str, units: int = 15) -> common.Result:
     from planet.training.ranks import Ranks
 
     config, graph = _define_graph((1, 1))
-    config.preprocess_fn = tf.identity
+    config = config.replace(preprocess_fn=tf.identity)
     ((name, simulation),) = config.train_collects.items()
     agent = collection.agent_config(config, simulation, graph, name)
     env = types.SimpleNamespace(action=graph.data['action'][:1, 0])
@@ -83,9 +83,8 @@ def _formulation(variant):
 def _define_graph(sizes, **params):
   """Define the networks of `default` on constant random data."""
   from planet.scripts import configs
-  from planet.tools.attr_dict import AttrDict
 
-  config = configs.default(AttrDict(), {'tasks': ['cheetah_run'], **params})
+  config = configs.make('default', {'tasks': ['cheetah_run'], **params})
   shapes = {'image': (64, 64, 3), 'action': (6,), 'reward': ()}
   return config, define_networks(config, draw_data(sizes, shapes))
 

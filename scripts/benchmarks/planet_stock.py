@@ -81,5 +81,4 @@ def define_posterior(
 ) -> Any:
   """Define the posterior by computing the prior again."""
   del prior
-  prior = self._transition_tpl(prev_state, prev_action, tf.zeros_like(obs))
-  return self._posterior_tpl(prior, obs)
+  return self._posterior_tpl(prev_state, prev_action, obs)

@@ -25,7 +25,8 @@ class Bar:
       mean over episodes of the trained agent, given as the only evaluation; or
       `same`, last evaluation of a curve that must equal the reference.
     level: Value to reach; None for no threshold.
-    count: Number of evaluations.
+    count: Number of evaluations; for `played`, of episodes, if no agent is
+      shipped.
     steps: Environment steps by which to reach the level; None for no threshold.
     factor: Limit as a multiple of the steps of the reference, which replaces
       `steps` if there is a reference.

@@ -42,7 +42,7 @@ def read_run(entry: Entry, run: str, phase: str = EVALUATED) -> plot.Points:
     elif entry.system == 'planet':
       (folder,) = plot.find_runs([run], 'config.yaml', 'metrics.jsonl')
       curves = planet_plot.load_run(folder).curves
-      name = 'returns/test' if phase == EVALUATED else 'returns/train_*'
+      name = 'return/test' if phase == EVALUATED else 'return/train_*'
     else:
       curves = pipeline_plot.load_curves(os.path.join(run, SESSION), 'frame')
       kind = 'reward' if entry.measure == 'return' else 'success'

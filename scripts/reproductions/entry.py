@@ -12,7 +12,9 @@ from agents.pipeline import checkpoints
 from agents.run import errors, files
 from scripts.reproductions.bars import Bar
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+ROOT = os.path.dirname(
+  os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+)
 # Folder of all results in this repository.
 RESULTS = os.path.join(ROOT, 'results')
 # Session of the pipeline in the folder of a run.

@@ -18,10 +18,10 @@ SIX = (
 SIX_STEP = 100000
 SIX_FILE = 'planet/six.png'
 _PANELS = {
-  'PlaNet `cpu`, cart-pole swing-up': 'planet_swingup_hour',
+  'PlaNet cpu, cart-pole swing-up': 'planet_swingup_hour',
   'PPO, inverted pendulum': 'ppo_pendulum',
   'HER, Fetch tasks': 'her_push her_pick her_slide her_pick_demos',
-  'PlaNet `carla_cpu`, driving in the offline world': 'carla_loop',
+  'PlaNet carla_cpu, driving in the offline world': 'carla_loop',
 }
 _MANY = 4
 # Fraction of seeds that have reached the level of the bar, over steps.

@@ -27,20 +27,25 @@ class Outcome(NamedTuple):
   end: float
 
 
-def interquartile_mean(values: np.ndarray) -> float:
-  """Return the mean of the middle half of the values."""
-  return float(stats.trim_mean(values, 0.25))
+def interquartile_mean(values: np.ndarray) -> np.ndarray:
+  """Return the means of the middle half of the values in each row."""
+  return stats.trim_mean(values, 0.25, axis=-1)
 
 
 def interval(
-  function: Callable[..., float], *samples: Sequence[float]
+  function: Callable[..., np.ndarray], *samples: Sequence[float]
 ) -> tuple[float, float]:
-  """Return the bootstrap interval of a function of independent samples."""
+  """Return the bootstrap interval of a function of independent samples.
+
+  Args:
+    function: Function of an array per sample whose rows are draws, which
+      returns a number per row.
+    *samples: Values of each sample.
+  """
   rng = np.random.default_rng(0)
-  draws = [
-    function(*(rng.choice(x, len(x)) for x in samples)) for _ in range(_DRAWS)
-  ]
-  low, high = np.quantile(draws, (0.025, 0.975))
+  draws = [[rng.choice(x, len(x)) for x in samples] for _ in range(_DRAWS)]
+  numbers = function(*(np.array(x) for x in zip(*draws)))
+  low, high = np.quantile(numbers, (0.025, 0.975))
   return float(low), float(high)
 
 
@@ -89,7 +94,7 @@ def improvement(
   wins = np.array([[compare(x, y) for y in original] for x in ours])
 
   def mean(rows, columns):
-    return float(wins[np.ix_(rows, columns)].mean())
+    return wins[rows[:, :, None], columns[:, None]].mean((1, 2))
 
   seeds = [range(len(x)) for x in (ours, original)]
-  return mean(*seeds), interval(mean, *seeds)
+  return float(wins.mean()), interval(mean, *seeds)

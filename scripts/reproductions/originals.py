@@ -40,7 +40,7 @@ def train(
   folder = os.path.join(out, entry.name, f'original{seed}')
   os.makedirs(folder, exist_ok=True)
   given = path, fill(entry.flags, seed, folder), folder
-  module = f'scripts.comparison.{entry.system}_original'
+  module = f'tests.originals.{entry.system}_original'
   code = f'from {module} import train; train(*{given!r})'
   environ = machine.environ(PYTHONPATH=ROOT, RCALL_NUM_CPU='1')
   start = machine.resolve(entry.python.split())

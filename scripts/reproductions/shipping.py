@@ -27,11 +27,17 @@ def evaluate(trial: Trial) -> None:
   Exports the agent of the shipped seed next to its run.
   """
   entry, record = trial.entry, trial.read()
-  if not entry.check or 'evaluation' in record:
+  if 'evaluation' in record:
     return
-  played = _play(entry, trial.run, _SEED, entry.check.episodes)
+  if entry.check:
+    episodes = entry.check.episodes
+  elif entry.bar.kind == 'played':
+    episodes = entry.bar.count
+  else:
+    return
+  played = _play(entry, trial.run, _SEED, episodes)
   record['evaluation'] = played
-  if trial.seed == entry.check.seed:
+  if entry.check and trial.seed == entry.check.seed:
     shutil.rmtree(trial.exported, ignore_errors=True)
     with _load(entry, trial.run) as agent:
       agent.save(trial.exported)

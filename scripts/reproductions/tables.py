@@ -249,7 +249,7 @@ def show(entry: Entry, outcomes: Sequence[intervals.Outcome]) -> str:
   known = [x for x in numbers if math.isfinite(x)]
   if len(known) < _FEW:
     return ', '.join(f'{x:.4g}' for x in known) or 'not measured'
-  mean = intervals.interquartile_mean(np.array(known))
+  mean = float(intervals.interquartile_mean(np.array(known)))
   low, high = intervals.interval(intervals.interquartile_mean, known)
   return f'{mean:.4g} [{low:.4g}, {high:.4g}]'
 

@@ -15,7 +15,7 @@ from agents.run import errors, files, stopping
 from agents.run import folder as run_folder
 from scripts import machine
 from scripts.reproductions import bars, curves
-from scripts.reproductions.entry import Entry, fill
+from scripts.reproductions.entry import ROOT, Entry, fill
 
 _RECORD = 'record.json'
 _POLL_SECONDS = 1
@@ -111,8 +111,7 @@ def train(trial: Trial) -> None:
     before = fill(entry.before, seed, trial.run)
     if before and not os.path.exists(before[-1]):
       print(shlex.join(before), flush=True)
-      environ = machine.environ()
-      subprocess.run(machine.resolve(before), env=environ, check=True)
+      subprocess.run(machine.resolve(before), env=_environ(), check=True)
     record.update(command=trial.shown, complete=False)
     record.pop('evaluation', None)
     command = entry.command(seed, trial.run)
@@ -135,7 +134,7 @@ def _run_once(trial, record, command):
   with stopping.handle_signals():
     # In a new session, so that only this program receives Ctrl-C.
     process = subprocess.Popen(
-      machine.resolve(command), env=machine.environ(), start_new_session=True
+      machine.resolve(command), env=_environ(), start_new_session=True
     )
     while process.returncode is None:
       with contextlib.suppress(subprocess.TimeoutExpired):
@@ -153,6 +152,13 @@ def _run_once(trial, record, command):
   record['complete'] = enough or done
   trial.write(record)
   return process.returncode
+
+
+def _environ():
+  """Environment of programs, which find this checkout from every folder."""
+  known = os.environ.get('PYTHONPATH')
+  paths = [ROOT, *([known] if known else [])]
+  return machine.environ(PYTHONPATH=os.pathsep.join(paths))
 
 
 def _has_reached(trial):

@@ -38,7 +38,7 @@ def calls(marker):
   values = [{'partial': x, 'args': [touch], 'kwargs': {}} for x in names]
   values += [
     {'partial': 'agents.run.files:check_writable', 'args': [marker]},
-    {'partial': 'agents.envs.continuous:make', 'args': ['hostile:Any-v0']},
+    {'partial': 'agents.tools.continuous:make', 'args': ['hostile:Any-v0']},
   ]
   values = [{'kwargs': {}, **x} for x in values]
   return [*values, {'reference': 'hostile:anything'}, 'hostile:Any-v0']

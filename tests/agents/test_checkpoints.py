@@ -6,9 +6,8 @@ import types
 import pytest
 
 from agents import utility
-from agents.envs import continuous
 from agents.run import errors
-from agents.tools import in_graph_batch_env
+from agents.tools import continuous, in_graph_batch_env
 from agents.tools.tf1 import tf
 from tests.agents import training_runs
 

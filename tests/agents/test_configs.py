@@ -5,10 +5,11 @@ from unittest import mock
 import gymnasium
 import pytest
 
-from agents import configs, networks, ppo, utility
-from agents.envs import continuous
+import agents
+import planet.training.utility
+from agents import configs, networks, ppo, train_ppo, utility
 from agents.run import errors, files, references
-from agents.tools import AttrDict
+from agents.tools import AttrDict, continuous
 from agents.tools.tf1 import tf
 
 ENVS = {
@@ -97,6 +98,51 @@ def own_network(config, action_size, observations, length, state=None):
   )
 
 
+def make_config(drop=(), **more):
+  config = {**configs.default(), 'env': 'Pendulum-v1', **more}
+  return AttrDict({k: v for k, v in config.items() if k not in drop})
+
+
+@pytest.mark.parametrize(
+  'config, sentences',
+  [
+    (
+      make_config(['init_mean_factor'], init_output_factor=0.1),
+      ['name here is init_mean_factor', 'init_mean_factor is missing'],
+    ),
+    (
+      make_config(normalize_ranges=False, chunk_length=50),
+      ["'normalize_ranges' is unknown. Omit it", 'sees whole episodes'],
+    ),
+    (make_config(discont=0.9), ["'discont' is unknown. Did you mean discount"]),
+    (make_config(['env', 'steps']), ['steps, env are missing']),
+    (make_config(num_agents='3'), ["'num_agents' is '3': give"]),
+    (
+      make_config(network=own_network, own_size=3, init_std=0.3),
+      ["'init_std' is unknown. Give its logarithm"],
+    ),
+  ],
+)
+def test_configurations_of_other_versions(config, sentences):
+  """Named before anything begins, in scripts and in the library."""
+  with pytest.raises(errors.UsageError) as caught:
+    next(train_ppo.train(config, False))
+  for sentence in sentences:
+    assert sentence in str(caught.value)
+  own = {'own_size'} if config['network'] is own_network else set()
+  unknown = {*config} - {*configs.Config.names()} - own
+  for name in unknown:
+    with pytest.raises(errors.UsageError) as caught:
+      agents.train('Pendulum-v1', params={name: config[name]})
+    assert f'{name!r} is unknown' in str(caught.value)
+
+
+def test_names_for_a_network_of_the_user():
+  configs.check(make_config(network=own_network, own_size=3, logdir='x'))
+  for name in configs.CHOICES:
+    configs.check({'env': 'Pendulum-v1', **getattr(configs, name)()})
+
+
 def test_storing(tmp_path):
   """Plain text; what is the user's own needs trust."""
   config = AttrDict(configs.default(), network=own_network, env='Pendulum-v1')
@@ -117,6 +163,11 @@ def test_storing(tmp_path):
 def test_damaged_files(tmp_path):
   with pytest.raises(errors.UsageError, match='no run in'):
     utility.load_config(str(tmp_path))
+  for load in (utility.load_config, planet.training.utility.load_config):
+    for folder in (str(tmp_path), None):
+      # As the programs of the originals ask whether there is a run.
+      with pytest.raises(IOError):
+        load(folder)
   for text in ('a: [', '- 1'):
     (tmp_path / 'config.yaml').write_text(text)
     with pytest.raises(errors.UsageError, match='Cannot read .*config.yaml'):

@@ -121,7 +121,7 @@ def run_phases(logdir, stop=False):
   shown.step(train, 20, 20)
   shown.score(train, 0, 20, 3.25)
   shown.summary(train, 20, 20, summary)
-  assert shown.take_record() is None
+  assert shown.record.take() is None
   if stop:
     shown.close()
     before = stream.getvalue()
@@ -129,7 +129,7 @@ def run_phases(logdir, stop=False):
   shown.start_phase(eval_, 0, 0, 20)
   shown.step(eval_, 20, 40)
   shown.score(eval_, 0, 40, 4.0)
-  record = shown.take_record()
+  record = shown.record.take()
   assert record.pop('seconds') > 0
   assert record == {
     'logdir': logdir and str(logdir),
@@ -142,7 +142,7 @@ def run_phases(logdir, stop=False):
     'loss/value': 0.5,
     'loss/policy': -0.25,
   }
-  assert shown.take_record() is None
+  assert shown.record.take() is None
   shown.checkpoint('some/path')
   shown.close()
   return before + stream.getvalue()
@@ -155,20 +155,22 @@ def test_phases(tmp_path, stop):
   assert 'Return 3.25. Update 1 train, 20 environment steps.' in output
   assert 'Return 4.00. Update 1 eval, 20 environment steps.' in output
   assert 'Saved some/path.' in output
-  # Plain names over global steps, which are those of the environments.
-  assert log.read_events(str(tmp_path / 'scalars')) == [
-    {'policy/kl_change': 0.25, 'policy/penalty': 1.5}
-  ]
+  # Plain names over environment steps.
+  (event,) = log.read_events(str(tmp_path / 'scalars'))
+  assert event['update/kl_change'] == 0.25 and event['update/penalty'] == 1.5
+  assert event['return/train'] == 3.25 and event['return/test'] == 4
+  assert event['loss/value'] == 0.5 and event['time/updates'] == 5
   assert (
     'Update 1, 20 environment steps: value loss 0.5, policy loss -0.25, kl '
     'change 0.25, current penalty 1, inc' in output
   )
   lines = read(tmp_path / 'scores.csv')
   assert lines[1:] == ['train,20,3.25,,', 'eval,40,4.0,0.25,1.5']
-  (line,) = (tmp_path / 'metrics.jsonl').read_text().splitlines()
-  line = json.loads(line)
+  line, end = (tmp_path / 'metrics.jsonl').read_text().splitlines()
+  line, end = json.loads(line), json.loads(end)
   assert line['phase'] == 'train' and line['global_step'] == 20
-  assert line['a/adjust_penalty/kl_change'] == 0.25
+  assert line['update/kl_change'] == 0.25
+  assert end['phase'] == 'epoch' and end['return/test'] == 4
 
 
 def test_nothing_is_kept_without_a_folder(tmp_path, monkeypatch):
@@ -183,7 +185,7 @@ def test_counts_go_on(tmp_path):
   shown, _ = make(tmp_path, 40)
   eval_ = types.SimpleNamespace(name='eval', episodes=3)
   shown.score(eval_, 1, 80, 5.0)
-  record = shown.take_record()
+  record = shown.record.take()
   assert (record['episodes'], record['updates']) == (3, 5)
   shown.close()
 
@@ -203,9 +205,9 @@ def test_epoch_without_an_episode_or_update():
   shown._config.eval_episodes = 0
   train = types.SimpleNamespace(name='train', episodes=0)
   shown.score(train, 0, 12, math.nan)
-  assert shown.take_record() is None
+  assert shown.record.take() is None
   shown.score(train, 0, 20, math.nan)
-  record = shown.take_record()
+  record = shown.record.take()
   assert (record['epoch'], record['environment_steps']) == (1, 20)
   for name in ('return', 'test_return', 'loss/value', 'loss/policy'):
     assert math.isnan(record[name])
@@ -218,5 +220,5 @@ def test_updates_after_a_kill(tmp_path):
     shown, _ = make(tmp_path, first_step)
     phase = types.SimpleNamespace(name='eval', episodes=3)
     shown.score(phase, 1, 80, 5.0)
-    assert shown.take_record()['updates'] == 0
+    assert shown.record.take()['updates'] == 0
     shown.close()

@@ -12,6 +12,7 @@ from agents.envs import spaces
 from agents.run import checkpoint, errors, files
 from tests import counting, scripted_envs
 from tests.agents import training_runs
+from tests.agents.envs import odd_gymnasium
 
 SMALL = dict(env='Pendulum-v1', steps=60, update_every=2, eval_episodes=2)
 
@@ -201,6 +202,10 @@ def test_older_run_by_its_timestamp(tmp_path):
   make_run(tmp_path, '2', 80)
   config = prepare(tmp_path, '1')
   assert config.logdir == run and config.seed == 3
+  assert prepare(run, '1').logdir == run
+  text = refuse(prepare, run, '2')
+  assert '--timestamp is 2, but --logdir is already the log directory' in text
+  assert os.path.basename(run) not in os.listdir(run)
 
 
 def test_stored_values_count_on_resume(tmp_path):
@@ -293,7 +298,8 @@ def test_two_commands_at_once(tmp_path):
 
 def test_nothing_is_left_of_a_run_that_is_refused(tmp_path):
   """Not even its folder; an older one stays as it is."""
-  for overrides in ({'env': 'Nothing-v0'}, {'env': 'FrozenLake-v1'}):
+  words = odd_gymnasium.register('Words', words=True)
+  for overrides in ({'env': 'Nothing-v0'}, {'env': words}):
     text = refuse(claimed, tmp_path / 'new', **overrides)
     assert overrides['env'] in text
     assert not os.listdir(tmp_path)

@@ -121,7 +121,7 @@ def test_one_place_for_savers_and_variables():
           if re.search(words, text):
             found.add(os.path.relpath(path, golden.ROOT))
   # The class, and the original's function for variables without a value.
-  others = {'agents/run/saver.py', 'baselines_her/tf_util.py'}
+  others = {'agents/tools/saver.py', 'baselines_her/tf_util.py'}
   assert found - others == {'agents/utility.py'}
 
 

@@ -43,10 +43,15 @@ class Odd(gymnasium.Env):
       info = {}
     if self.oddity == 'Raising' and self.time == 2:
       raise ValueError('the arm is stuck')
+    if self.oddity == 'Leaving' and self.time == 2:
+      raise SystemExit(0)
     return self._observe(), -1.0, done, False, info
 
   def compute_reward(self, achieved, desired, info):
     reward = -1 - np.linalg.norm(achieved - desired, axis=-1)
+    # Only batches of the replay are that large.
+    if self.oddity == 'Shrinking' and np.size(reward) > 3:
+      return reward[:-1]
     return {'Sign': -reward, 'NaNReward': reward * np.nan}.get(
       self.oddity, reward
     )
@@ -62,6 +67,8 @@ class Odd(gymnasium.Env):
       obs['desired_goal'][1] = np.nan
     if self.oddity == 'Growing' and self.time == 2:
       obs['observation'] = np.zeros(3)
+    if self.oddity == 'Losing' and self.time == 2:
+      del obs['achieved_goal']
     return obs
 
 
@@ -74,7 +81,7 @@ class Blind(Odd):
 
 ODDITIES = """
   Fine Broken Early NaN NaNGoal Growing Sign NaNReward Mute
-  Talking Silent Raising
+  Talking Silent Raising Leaving Losing Shrinking
 """.split()
 for _name in ODDITIES:
   gymnasium.register(

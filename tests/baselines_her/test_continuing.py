@@ -8,9 +8,18 @@ import pytest
 
 from agents.run import checkpoint, errors, flags
 from agents.run import folder as run_folder
-from baselines_her import config, demonstrations, envs, reports, settings
+from baselines_her import (
+  config,
+  demonstrations,
+  envs,
+  library,
+  play,
+  reports,
+  settings,
+)
 from baselines_her import run as run_lib
 from tests import counting
+from tests.baselines_her import test_library
 
 
 def read(*words):
@@ -115,8 +124,11 @@ def test_what_may_change(tmp_path):
     '--play',
     f'--save_path={tmp_path}/weights',
     f'--policy_dir={tmp_path}/elsewhere',
+    '--play_episodes=2',
+    '--save_video_length=9',
   )
   assert sorted(plan.notes) == [
+    'Flag --save_video_length has no effect without --save_video_interval.',
     'Q_lr: 0.1 -> 0.2',
     'Settings kept from the run: gamma: 0.9.',
     'batch_size: 256 -> 64',
@@ -151,9 +163,23 @@ def test_limits_of_actions(tmp_path):
     prepare(tmp_path, '--max_u=[1,1,1]')
 
 
-def test_play_without_images(tmp_path):
-  with pytest.raises(errors.UsageError, match='takes no render_mode'):
-    prepare(tmp_path, '--env=tests.baselines_her.odd_envs:Blind-v0', '--play')
+@pytest.mark.parametrize(
+  'name, reason',
+  [('Blind', 'takes no render_mode'), ('Fine', 'returns None')],
+)
+def test_play_without_images(name, reason, tmp_path, capfd):
+  """The training says so at first; playing goes on without a video."""
+  env = f'tests.baselines_her.odd_envs:{name}-v0'
+  (note,) = prepare(tmp_path, f'--env={env}', '--play').notes
+  assert re.search(f'--play will show no pictures: .*{reason}', note)
+  run = tmp_path / 'run'
+  list(library.train(env, run, 10, test_library.PARAMS, 1))
+  words = [str(run), '--trust=tests', '--n_test_rollouts=1']
+  assert play.run(words) == 0
+  output = capfd.readouterr().out
+  assert re.search(f'Playing without pictures: .*{reason}', output)
+  assert 'episode_rew=' in output and 'test/success_rate' in output
+  assert not (run / 'play.mp4').exists()
 
 
 def test_one_budget(tmp_path):

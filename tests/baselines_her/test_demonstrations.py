@@ -79,6 +79,38 @@ def test_precision(recorded, tmp_path):
   assert found == {'o': 'float64', 'g': 'float32', 'u': 'float64'}
 
 
+def shorten(data, *lengths):
+  """Return the lists of episodes with other lengths."""
+  steps = {'acs': 0, 'obs': 1, 'info': 0}
+  return {
+    key: [list(data[key][i][: n + more]) for i, n in enumerate(lengths)]
+    for key, more in steps.items()
+  }
+
+
+def test_lengths_differ(recorded, tmp_path):
+  """The first T steps count, as in the original; others are not needed."""
+  data, path = demonstrations.read(recorded), str(tmp_path / 'demo.npz')
+  demonstrations.save(path, **shorten(data, 49, 50))
+  usual = list(demonstrations.load(recorded, 2, 50, DIMS))
+  found = list(demonstrations.load(path, 2, 50, DIMS))
+  for one, other in zip(usual, found, strict=True):
+    assert one.keys() == other.keys()
+    for key, value in one.items():
+      np.testing.assert_array_equal(value, other[key])
+      assert value.dtype == other[key].dtype
+  # Those that are too short do not matter unless they are used.
+  demonstrations.save(path, **shorten(data, 49, 40))
+  assert len(list(demonstrations.load(path, 1, 50, DIMS))) == 1
+  with pytest.raises(errors.UsageError, match='Demonstration 1 .* 40 steps'):
+    next(demonstrations.load(path, 2, 50, DIMS))
+  lists = shorten(data, 49, 50)
+  lists['obs'][1].pop()
+  demonstrations.save(path, **lists)
+  with pytest.raises(errors.UsageError, match='obs of demonstration 1 has 50'):
+    demonstrations.read(path)
+
+
 def test_files_that_do_not_fit(recorded, tmp_path):
   for args, message in (
     ((3, 50, DIMS), '--num_demo=2'),
@@ -112,6 +144,66 @@ def test_files_that_do_not_fit(recorded, tmp_path):
   for name in ('bad', 'other', 'shape', 'none'):
     with pytest.raises(errors.UsageError, match='Cannot read demonstrations'):
       demonstrations.read(str(tmp_path / f'{name}.npz'))
+
+
+def put(key, value):
+  """Change what one observation of the second demonstration holds."""
+  return lambda data: data['obs'][1, 3].__setitem__(key, value)
+
+
+def as_type(dtype):
+  """Write actions as something else than floats."""
+  return lambda data: data.update(acs=data['acs'].astype(int).astype(dtype))
+
+
+CONTENTS = {
+  'text': (as_type('U5'), 'Demonstration 0 .*u is of type <U5, which is no'),
+  'dates': (as_type('datetime64[s]'), 'Demonstration 0 .*datetime64'),
+  'durations': (as_type('timedelta64[s]'), 'Demonstration 0 .*timedelta64'),
+  'complex': (as_type(complex), 'Demonstration 0 .*complex128'),
+  'NaN': (put('achieved_goal', np.full(3, np.nan)), 'Demonstration 1 .*ag has'),
+  'word': (put('observation', 'seen'), 'Demonstration 1 '),
+  'fewer': (put('observation', np.zeros(24)), 'Demonstration 1 '),
+  'no goal': (lambda x: x['obs'][1, 3].pop('desired_goal'), 'Demonstration 1 '),
+  'no dict': (lambda x: x['obs'].fill(5), 'obs has 5 instead of dicts'),
+  'no steps': (
+    lambda x: x.update(
+      acs=x['acs'][:, :0], obs=x['obs'][:, :1], info=x['info'][:, :0]
+    ),
+    'it has no steps',
+  ),
+  'no episodes': (
+    lambda x: x.update({key: value[:0] for key, value in x.items()}),
+    'it has no steps',
+  ),
+  'matrices': (
+    lambda x: x.update(acs=np.zeros((2, 50, 2, 4))),
+    'u of size 2x4, but the task has size 4',
+  ),
+  'numbers': (
+    lambda x: x.update(acs=np.zeros((2, 50))),
+    'u of size none, but the task has size 4',
+  ),
+  'other lengths': (
+    lambda x: x.update(acs=x['acs'][:, :-1]),
+    r'obs has shape \(2, 51\), not \(2, 50\)',
+  ),
+}
+
+
+@pytest.mark.parametrize('name', CONTENTS)
+def test_any_contents(name, recorded, tmp_path):
+  """A sentence with the file and the reason; the file stays as it is."""
+  change, reason = CONTENTS[name]
+  data = demonstrations.read(recorded)
+  change(data)
+  path = tmp_path / 'demo.npz'
+  np.savez(path, **data)
+  content = path.read_bytes()
+  with pytest.raises(errors.UsageError, match=reason) as info:
+    list(demonstrations.load(str(path), 2, 50, DIMS))
+  assert str(path) in str(info.value)
+  assert path.read_bytes() == content
 
 
 def test_recording_refuses(capsys, tmp_path):

@@ -189,7 +189,7 @@ def test_unknown_and_missing(monkeypatch):
   ):
     envs.make('Pendulum-v1')
   for name in ('tests.baselines_her:None-v0', 'no_such_module:Env-v0'):
-    with pytest.raises(errors.UsageError, match='Environment'):
+    with pytest.raises(errors.UsageError, match='nvironment'):
       envs.make(name)
   assert envs.base_name('HandReach-v0') == 'HandReach'
   assert envs.base_name('Plain') == 'Plain'

@@ -87,7 +87,7 @@ def test_training_keeps_ranks_equal(job):
   lines = logger.read_json(str(folder / 'metrics.jsonl'))
   assert len(rows) == len(lines) == 3
   assert [x['env_steps'] for x in lines] == [80, 160, 240]
-  assert all(x['world_size'] == 2 for x in lines)
+  assert all(x['time/processes'] == 2 for x in lines)
   assert (folder / 'policies' / 'policy_best.pkl').exists()
 
 

@@ -1,6 +1,7 @@
 """HER through the pipeline: the numbers of the stand-alone training."""
 
 import json
+import math
 import os
 import pickle
 
@@ -266,10 +267,26 @@ def test_episodes(started):
   memory = started.memory['train']
   memory.store(episodes)
   for key, value in episodes.items():
-    assert memory.last_episodes[key] is value
+    assert memory.task.episodes[key] is value
     np.testing.assert_array_equal(memory.buffer.buffers[key][:3], value)
-  started.agents['agent'].policy.update_stats(memory.last_episodes)
+  started.agents['agent'].policy.update_stats(memory.task.episodes)
   assert set(episodes) == set(shapes)
+
+
+def test_parts_share_one_task(started):
+  """Nothing else passes between them, and nothing of theirs is replaced."""
+  task = started.memory['train'].task
+  agent, tester = started.agents['agent'], started.explorer['test']
+  assert agent.task is task
+  assert tester.venv is started.explorer['train'].venv is task.venv
+  assert not {'_act', 'generate_rollouts'} & set(vars(tester.worker))
+  assert not {'step', 'reset'} & set(vars(task.venv))
+  started.explorer['train'].update()
+  assert math.isnan(task.success_rate)
+  tester.update()
+  assert task.success_rate == tester.worker.current_success_rate()
+  agent.epoch_done()
+  assert math.isnan(task.success_rate)
 
 
 def test_counters(started):
@@ -296,16 +313,17 @@ def test_memory(started):
   for _ in range(2):
     memory.store(started.explorer['train'].update())
   assert memory.length == 6
-  args = started.params['memory']['train']['args']['settings']
+  args = started.params['memory']['train']['args']
+  env, settings = args['env'], args['settings']
   other = type(memory)(
-    memory.session, env=memory.env, settings={**args, 'buffer_size': 200}
+    memory.session, env=env, settings={**settings, 'buffer_size': 200}
   )
   other.load_state_dict(memory.state_dict())
   wanted, found = memory.buffer.state_dict(), other.buffer.state_dict()
   assert found['n_transitions_stored'] == 60
   np.testing.assert_equal(found, wanted)
   small = type(memory)(
-    memory.session, env=memory.env, settings={**args, 'buffer_size': 50}
+    memory.session, env=env, settings={**settings, 'buffer_size': 50}
   )
   with pytest.raises(errors.UsageError, match='has room for 4'):
     small.load_state_dict(memory.state_dict())
@@ -315,12 +333,12 @@ def test_settings_of_the_memory(started):
   """They are checked and completed as on a command line."""
   memory = started.memory['train']
   args = started.params['memory']['train']['args']
-  settings = {**args['settings'], 'lr': 0.1}
-  other = type(memory)(memory.session, env=memory.env, settings=settings)
-  assert other.settings.Q_lr == other.settings.pi_lr == 0.1
+  env, settings = args['env'], {**args['settings'], 'lr': 0.1}
+  task = type(memory)(memory.session, env=env, settings=settings).task
+  assert task.settings.Q_lr == task.settings.pi_lr == 0.1
   settings['gamma'] = 1
   with pytest.raises(errors.UsageError, match='there is no limit to clip'):
-    type(memory)(memory.session, env=memory.env, settings=settings)
+    type(memory)(memory.session, env=env, settings=settings)
 
 
 def test_two_agents_of_one_scope(started):

@@ -86,11 +86,11 @@ def test_files_of_the_panel():
 
 
 @pytest.mark.parametrize(
-  'panel', [{'norm_clip': 2.5, 'replay_k': 0.5, 'max_u': 2}, {'norm_clip': 3}]
+  'panel', [{'norm_clip': 2.5, 'replay_k': 0.5}, {'norm_clip': 3}]
 )
 def test_values_of_the_panel(panel):
   """Fractions are taken where the command line takes them."""
   found = session.update_cpanel(test_pipeline.cpanel, panel)
-  for name in ('norm_clip', 'replay_k', 'max_u'):
+  for name in ('norm_clip', 'replay_k'):
     assert type(found[name]) is float
     assert found[name] == panel.get(name, test_pipeline.cpanel[name])

@@ -5,6 +5,7 @@ import os
 import pytest
 
 import baselines_her
+from agents.envs import window
 from agents.run import checkpoint, errors, references
 from baselines_her import play, plot, run
 from tests.agents import hostile
@@ -50,6 +51,25 @@ def test_modules_that_the_command_trusts(logdir):
     baselines_her.load(logdir)
   module = 'tests.baselines_her.odd_envs'
   assert play.run([logdir, '--render=0', '--trust', module]) == 0
+
+
+def test_a_file_takes_the_place_of_a_window(logdir, monkeypatch):
+  asked = []
+
+  def find_problem(env, has_window):
+    asked.append(has_window)
+    return 'It is dark.'
+
+  monkeypatch.setattr(window, 'has_display', lambda: True)
+  monkeypatch.setattr(play, 'find_problem', find_problem)
+  words = [
+    logdir,
+    '--n_test_rollouts=1',
+    '--trust=tests.baselines_her.odd_envs',
+  ]
+  assert play.run(words) == 0
+  assert play.run([*words, '--video=x.mp4']) == 0
+  assert asked == [True, False]
 
 
 def test_pickles_are_opened_only_by_their_names(logdir, tmp_path, capsys):

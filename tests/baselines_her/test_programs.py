@@ -190,7 +190,7 @@ def test_interrupted(tmp_path):
 @pytest.mark.render
 def test_policy_and_videos(tmp_path):
   """Train with videos, play to a file, evaluate the policy."""
-  output, _ = run(
+  output, error = run(
     *SHORT,
     '--num_timesteps=50',
     f'--log_path={tmp_path}',
@@ -201,7 +201,11 @@ def test_policy_and_videos(tmp_path):
     DISPLAY='',
     WAYLAND_DISPLAY='',
   )
-  assert 'FetchReach-v1 is no longer supported; using FetchReach-v4' in output
+  line = f'on FetchReach-v4, successor of FetchReach-v1, in {tmp_path}.'
+  assert line in output and 'no longer exists' not in error
+  details = (tmp_path / 'log.txt').read_text()
+  for line in 'single MPI worker', 'polyak: 0.95':
+    assert line in details and line not in output
   assert 'Running trained model' in output and 'episode_rew=' in output
   assert f'Wrote {tmp_path}/play.mp4' in output
   videos = os.listdir(tmp_path / 'videos')

@@ -19,7 +19,7 @@ SAID = 'can be above 0: clip_pos_returns=False'
 def test_reward_that_no_step_shows():
   """The first steps have reward 0; reached goals would have 1."""
   task = config.Task(ENV)
-  assert task.usual == {'clip_pos_returns': False}
+  assert task.usual == {'clip_pos_returns': False, 'max_u': [0.1, 2.0]}
   params, values, _ = settings.settle(ENV, 1, {}, usual=task.usual)
   assert not params['clip_pos_returns'] and not values.clip_pos_returns
   (note,) = task.notes(values)
@@ -61,7 +61,7 @@ def test_pipeline():
     panel['clip_pos_returns'] = given
     args = common.gen_params(panel)['memory']['train']['args']
     memory = HERMemory(mock.Mock(), **args)
-    assert memory.settings.clip_pos_returns is wanted
+    assert memory.task.settings.clip_pos_returns is wanted
 
 
 def test_success_has_two_names():

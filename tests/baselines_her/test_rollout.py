@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.envs import check
+from agents.envs import contract
 from agents.run import errors
 from baselines_her import config, envs, play, rollout, vec_env
 from tests.baselines_her import odd_envs, test_programs
@@ -46,8 +46,7 @@ def make_worker(name, T=odd_envs.LIMIT, number=2):
   [
     ('NaN', 5, 'NaN-v0 returned NaN as observation in step 2, in 10 episodes'),
     ('NaNGoal', 5, 'NaN as desired_goal in reset'),
-    ('Early', 5, 'ends an episode in step 3, but HER needs .* T = 5 steps'),
-    ('Fine', 4, 'does not end an episode in step 4, but HER needs'),
+    ('Fine', 4, 'does not end an episode in step 4, but .* most T = 4 steps'),
     ('Growing', 5, r'observation of shape \(3,\), but its .*\(2,\)'),
     ('Silent', 5, "info\\['is_success'\\] = None in step 2"),
   ],
@@ -117,6 +116,8 @@ def test_videos_of_nothing(name, message):
 def test_other_video_formats(capsys):
   assert play.run([__file__, '--video', 'x.avi']) == 2
   assert "'x.avi'; use a name that ends in .mp4" in capsys.readouterr().err
+  assert play.run([__file__, '--video', 'x.mp4', '--render=0']) == 2
+  assert '--video is x.mp4, but --render=0' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -124,6 +125,9 @@ def test_other_video_formats(capsys):
   [
     ('NaN', 'returned NaN as observation in step 2'),
     ('Broken', 'constructor with KeyError'),
+    ('Leaving', r'failed in step 2 with SystemExit\(0\)'),
+    ('Losing', 'an observation without achieved_goal in step 2'),
+    ('Shrinking', r'compute_reward .*Shrinking-v0 returns shape \(3,\)'),
   ],
 )
 def test_programs_end(name, message, tmp_path):
@@ -135,14 +139,14 @@ def test_programs_end(name, message, tmp_path):
     code=1,
   )
   assert re.search(f'Error: .*{message}', error)
-  assert error.count('Traceback') == (name == 'Broken')
+  assert error.count('Traceback') == (name in ('Broken', 'Leaving'))
 
 
 def test_info_of_any_kind():
   """Text and dictionaries in it are not stored; success may be an array."""
   env = envs.make(f'{MODULE}:Talking-v0')
   assert config.find_dims(env) == DIMS
-  check.check_spaces(env, 'Talking-v0', 'her')
+  contract.check_spaces(env, 'Talking-v0', 'her')
   episode = make_worker('Talking').generate_rollouts()
   assert episode['info_is_success'].shape == (2, odd_envs.LIMIT - 1, 1)
 

@@ -1,5 +1,6 @@
 """Trained HER agents as a library."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -7,6 +8,7 @@ import baselines_her
 from agents.run import errors
 from baselines_her import run, trained
 from tests import examples
+from tests.baselines_her import odd_envs, test_library
 
 SETTINGS = ['--n_cycles=1', '--n_batches=1', '--batch_size=16', '--hidden=8']
 
@@ -111,3 +113,60 @@ def test_nothing_to_load(tmp_path):
 def test_example_of_the_documentation(logdir, capsys):
   examples.run_example(trained.__doc__, 'logs/reach', logdir)
   assert np.isfinite(float(capsys.readouterr().out))
+
+
+def test_function_of_the_script(tmp_path):
+  """Its name restores nothing, so it needs no trust; evaluation takes it."""
+
+  def make():
+    return gymnasium.make(test_library.ENV)
+
+  list(baselines_her.train(make, tmp_path, 5, test_library.PARAMS, 0))
+  with baselines_her.load(str(tmp_path)) as agent:
+    assert len(baselines_her.evaluate(agent, make(), 2).returns) == 2
+    with pytest.raises(errors.UsageError, match='pass the object again'):
+      baselines_her.evaluate(agent)
+
+
+BOUNDS = {
+  'two': gymnasium.spaces.Box(-2, 2, (2,), np.float32),
+  'fifth': gymnasium.spaces.Box(-0.2, 0.2, (2,), np.float64),
+  'one-sided': gymnasium.spaces.Box(np.float32([0, -1]), np.float32([5, 0])),
+  'integers': gymnasium.spaces.Box(-3, 3, (2,), np.int64),
+}
+
+
+class Bounded(odd_envs.Odd):
+  """Goal environment with other actions."""
+
+  def __init__(self, name):
+    super().__init__()
+    self.action_space, self.taken = BOUNDS[name], []
+
+  def step(self, action):
+    assert action in self.action_space
+    self.taken.append(action)
+    return super().step(action)
+
+
+@pytest.mark.parametrize('name', BOUNDS)
+def test_deployed(name, tmp_path):
+  """Actions are legal ones up to the bounds, as in the training."""
+
+  def make():
+    return gymnasium.wrappers.TimeLimit(Bounded(name), 5)
+
+  list(baselines_her.train(make, tmp_path, 5, test_library.PARAMS, 0))
+  env, space = make(), BOUNDS[name]
+  with baselines_her.load(str(tmp_path)) as agent:
+    assert agent.action_space == space
+    # Weights that do not fit into tanh.
+    bias = [x for x in agent.policy._graph.variables if 'main/pi' in x.name][-1]
+    bias.load(np.float32([100, -100]), agent.policy.sess)
+    observation, _ = env.reset()
+    action, _ = agent.predict(observation, deterministic=True)
+    env.step(action)
+    assert action.dtype == space.dtype
+    assert np.array_equal(action, [space.high[0], space.low[1]])
+    baselines_her.evaluate(agent, env, 1)
+    assert np.array_equal(env.unwrapped.taken[-1], action)

@@ -54,6 +54,56 @@ def test_recorded(name):
   )
 
 
+def note(**ranks):
+  os.environ['TEST_RANKS'] = str(ranks)
+
+
+def test_arguments_of_baselines(tmp_path, monkeypatch):
+  """Those of `baselines.common.cmd_util`, in their order and by name."""
+  monkeypatch.setenv('TEST_RANKS', '')
+  env = vec_env.make_env(
+    'FetchReach-v1', env_type='robotics', flatten_dict_observations=False
+  )
+  assert set(env.reset()) == set(env.observation_space.spaces)
+  path = str(tmp_path)
+  args = 'FetchReach-v1', 'robotics', 1, 2, 5, 2.0, None, False, None
+  env = vec_env.make_env(*args, {'reward_type': 'dense'}, path, note)
+  assert os.environ['TEST_RANKS'] == "{'mpi_rank': 1, 'subrank': 2}"
+  assert os.listdir(path) == ['1.2.monitor.csv']
+  first = env.reset()
+  # Dense rewards are no whole numbers.
+  assert env.step(np.ones(4))[1] % 1
+  other = vec_env.make_env('FetchReach-v1', 'robotics', seed=7)
+  for key, value in other.reset().items():
+    # The seed is 5, plus 2 for the number.
+    np.testing.assert_array_equal(first[key], value)
+  env = vec_env.make_vec_env(
+    *('FetchReach-v1', 'robotics', 2, 3, None, {'reward_type': 'dense'}, 4),
+    reward_scale=0.0,
+    force_dummy=True,
+    folder=str(tmp_path / 'b'),
+  )
+  assert isinstance(env, vec_env.DummyVecEnv)
+  assert sorted(os.listdir(tmp_path / 'b')) == [
+    f'0.{x}.monitor.csv' for x in (4, 5)
+  ]
+
+
+@pytest.mark.parametrize(
+  'given, sentence',
+  [
+    ({'flatten_dict_observations': True}, 'HER needs the dictionaries'),
+    ({'env_type': 'atari'}, 'only goal environments'),
+  ],
+)
+def test_what_baselines_has_for_others(given, sentence):
+  given = {'env_type': 'robotics', **given}
+  with pytest.raises(errors.UsageError, match=sentence):
+    vec_env.make_env('FetchReach-v1', **given)
+  with pytest.raises(errors.UsageError, match=sentence):
+    vec_env.make_vec_env('FetchReach-v1', num_env=2, seed=0, **given)
+
+
 def test_processes():
   """Same episodes as here, in native precision, without TensorFlow."""
   makers = [functools.partial(toy.ToyPoint, 4, seed) for seed in range(3)]
@@ -77,7 +127,12 @@ def test_processes():
         np.testing.assert_array_equal(found[1], wanted[1])
         np.testing.assert_array_equal(found[2], wanted[2])
         assert found[2].all() == (step == 3)
-        assert found[3] == wanted[3]
+        for own, other in zip(found[3], wanted[3]):
+          last, same = own.pop(vec_env.LAST, {}), other.pop(vec_env.LAST, {})
+          assert set(last) == (set(wanted[0]) if step == 3 else set())
+          for key, value in last.items():
+            np.testing.assert_array_equal(value, same[key])
+          assert own == other
       goals = there.reset()['desired_goal']
       there.set_states(state)
       assert (there.reset()['desired_goal'] != goals).any()

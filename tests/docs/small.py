@@ -74,12 +74,12 @@ def shrink(program, args):
       values = files.parse_yaml(value if equals else next(words))
     else:
       result.append(word)
-  if 'backend' in values.get('env', {}):
-    values['env']['backend'] = 'offline'
+  if 'backend' in values.get('env', {}) or 'carla_server' in args:
+    values.setdefault('env', {})['backend'] = 'offline'
   return [*result, flag, json.dumps({**values, **small})]
 
 
-def shrink_training(train, small):
+def shrink_training(train, small, steps=400):
   """Return `train` with other parameters and few steps."""
   signature = inspect.signature(train)
 
@@ -88,7 +88,7 @@ def shrink_training(train, small):
     given = signature.bind(*args, **kwargs).arguments
     given['params'] = {**(given.get('params') or {}), **small}
     # Parameters may say when to end instead.
-    given['total_env_steps'] = None if 'max_steps' in small else 400
+    given['total_env_steps'] = None if 'max_steps' in small else steps
     return train(**given)
 
   return call
@@ -96,6 +96,13 @@ def shrink_training(train, small):
 
 def main(name, *args):
   if name.endswith('.py'):
+    with open(name) as file_:
+      code = file_.read().replace('100000', '400')
+    code = code.replace('n_trials=30', 'n_trials=3')
+    if '.train(' not in code:
+      # TensorFlow stays as it is for programs without this project.
+      exec(compile(code, name, 'exec'), {'__name__': '__main__'})
+      return
     import agents
     import baselines_her
     import planet
@@ -107,8 +114,6 @@ def main(name, *args):
       (planet, PLANET),
     ):
       module.train = shrink_training(module.train, small)
-    with open(name) as file_:
-      code = file_.read().replace('100000', '400')
     exec(compile(code, name, 'exec'), {'__name__': '__main__'})
     return
   (program,) = metadata.entry_points(group='console_scripts', name=name)

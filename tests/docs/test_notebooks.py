@@ -46,3 +46,18 @@ def test_notebook(name, tmp_path, monkeypatch):
   nbclient.NotebookClient(notebook, timeout=600, resources=resources).execute()
   shown = [list_kinds(x) for x in notebook.cells if x.cell_type == 'code']
   assert shown == stored
+
+
+def test_notebook_outside_of_a_checkout(tmp_path, monkeypatch):
+  """It says so in a sentence, and starts in any folder of a checkout."""
+  path = os.path.join(golden.ROOT, 'docs/notebooks/planet.ipynb')
+  code = nbformat.read(path, 4).cells[1].source
+  monkeypatch.syspath_prepend(tmp_path)
+  for folder in ('', 'docs/notebooks', 'results/agents'):
+    monkeypatch.chdir(os.path.join(golden.ROOT, folder))
+    found = {}
+    exec(code, found)
+    assert os.path.isdir(found['AGENT'])
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(SystemExit, match='is in no checkout of'):
+    exec(code, {})

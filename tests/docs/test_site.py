@@ -71,6 +71,26 @@ def test_equations_are_drawn_by_the_browser(site):
   assert page.count('<math') > 10 and 'arithmatex' not in page
 
 
+def test_comments_break_no_paragraph(site):
+  """Numbers that are kept up to date stand within sentences."""
+  page = read(site, 'index.html')
+  (paragraph,) = re.findall(r'<p>On Debian or Ubuntu.*?</p>', page, re.DOTALL)
+  assert 'three other runs' in paragraph and 'random actions: 274' in paragraph
+  assert '<!-- planet' not in page
+  # As text, they stay.
+  assert '&lt;!-- ROW --&gt;' in read(site, 'CONTRIBUTING.html')
+
+
+def test_signatures_are_wrapped(site):
+  """One argument a line, where they are many."""
+  page = read(site, 'api', 'agents.html')
+  (signature,) = re.findall(
+    r'<code>(?:(?!</code>).)*?total_env_steps.*?</code>', page, re.DOTALL
+  )[:1]
+  lines = re.sub('<.*?>', '', signature).strip().splitlines()
+  assert len(lines) > 8 and max(map(len, lines)) <= 72
+
+
 def test_tables_have_all_parameters(site):
   """Those of driving are on the page of driving."""
   pages = {x: read(site, f'{x}.html') for x in ('carla', 'parameters')}

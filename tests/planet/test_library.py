@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import planet
-from agents.run import errors, stopping
+from agents.run import errors, files, log, stopping
 from planet import library
 from tests import examples
 
@@ -97,15 +97,25 @@ def test_loop_that_is_left_and_continued(tmp_path, capsys):
 
 
 def test_budget(tmp_path):
-  """Counts seed episodes and repeated actions; no episode begins after it."""
-  collects = [{'after': 0, 'every': 2}]
-  *_, record = train(total_env_steps=2500, train_collects=collects)
+  """Counts seed episodes and repeated actions; no episode begins after it.
+
+  Without tests, epochs have a record, too.
+  """
+  params = {'train_collects': [{'after': 0, 'every': 2}], 'test_steps': 0}
+  *_, record = train(total_env_steps=2500, **params)
   assert record['environment_steps'] == 3000
   assert record['logdir'].startswith(tempfile.gettempdir())
   # Whole epochs are trained: two episodes were due, the third was not played.
   assert record['epoch'] == 1 and record['updates'] == 2
+  assert record['loss/reward'] > 0 and 'test_return' not in record
+  lines = log.read_metrics(record['logdir'])
+  assert lines and not any(
+    x in line for line in lines for x in ('return/test', 'trainer/train/score')
+  )
   with pytest.raises(errors.UsageError, match='both limit the training'):
     planet.train('dummy', str(tmp_path), 100, params={'max_steps': 5})
+  limits = {'max_steps': 5, 'total_env_steps': None}
+  planet.train('dummy', str(tmp_path), params=limits)
 
 
 @pytest.mark.slow
@@ -118,49 +128,118 @@ def test_larger_budget(tmp_path):
   assert record['environment_steps'] == 4000
 
 
+class Robot(Env):
+  """Camera and motors, with bounds that are not [-1, 1]."""
+
+  action_space = gymnasium.spaces.Box(
+    np.float32([-2, -0.2, 0]), np.float32([2, 0.2, 5])
+  )
+
+  def step(self, action):
+    assert action in self.action_space
+    self.action = action
+    return super().step(action)
+
+
+def plan_half(cell, objective_fn, state, obs_shape, action_shape, **more):
+  from agents.tools.tf1 import tf
+
+  shape = [tf.shape(state['sample'])[0], more['horizon'], *action_shape]
+  plan = tf.fill(tf.stack(shape), 0.5)
+  plan.set_shape([None, more['horizon'], *action_shape])
+  return plan
+
+
 INSTANCE = Env()
 
 
 @pytest.mark.parametrize(
-  'env', [lambda: Env(), pytest.param(INSTANCE, marks=pytest.mark.slow)]
+  'env', [lambda: Robot(), pytest.param(INSTANCE, marks=pytest.mark.slow)]
 )
-def test_environments_of_ones_own(tmp_path, env):
+def test_environments_of_ones_own(tmp_path, env, caplog):
   """A function, whose environments live elsewhere, or an environment."""
   *_, record = train(env, str(tmp_path))
   assert record['test_return'] == 800 and record['environment_steps'] == 800
   with planet.load(record['logdir']) as agent:
     with pytest.raises(errors.UsageError, match='pass the object again'):
       agent.make_env()
-    result = planet.evaluate(agent, Env(), episodes=1)
+    other = Env() if env is INSTANCE else Robot()
+    result = planet.evaluate(agent, other, episodes=1)
     assert result.returns == [800] and result.lengths == [4]
   if env is INSTANCE:
     assert env.closed == 0 and env.total > 1600
   with pytest.raises(errors.UsageError, match='pass the object again'):
     next(train(None, str(tmp_path), max_steps=24))
+  if env is not INSTANCE:
+    deploy(record['logdir'], caplog)
+
+
+def deploy(logdir, caplog):
+  """Act in a loop of one's own, with actions of the environment."""
+  space = Robot.action_space
+  params = {'planner': plan_half}
+  with planet.load(logdir, params=params) as agent:
+    assert agent.action_space == space and agent.action_repeat == 200
+    action, _ = agent.predict(np.zeros((32, 32, 3), np.uint8), None, True, True)
+    assert action in space and action.dtype == np.float32
+    np.testing.assert_allclose(action, [1, 0.1, 3.75], rtol=1e-6)
+    env = Robot()
+    env.reset()
+    for image in (env.render(), np.ones((48, 80, 3)), np.zeros((9, 9), int)):
+      env.step(agent.predict(image, deterministic=True)[0])
+    with pytest.raises(ValueError, match='values from 255 to 255; return'):
+      agent.predict(np.full((32, 32, 3), 255.0))
+    several, _ = agent.predict(np.zeros((2, 48, 80, 3)), deterministic=True)
+    assert several.shape == (2, 3) and all(x in space for x in several)
+    # The previous action in the state is still the one that the model knows.
+    agent._exploration = 0.3
+    noisy = [agent.predict(env.render())[0] for _ in range(20)]
+    assert all(x in space for x in noisy) and np.std(noisy, 0).min() > 0
+    planet.evaluate(agent, env, episodes=1)
+    assert np.array_equal(env.action, action)
+  path = os.path.join(logdir, 'config.yaml')
+  stored = files.read_yaml(path)
+  assert stored.pop('interfaces')
+  files.write_yaml(path, stored)
+  with planet.load(logdir, params=params) as agent:
+    assert agent.action_space == gymnasium.spaces.Box(-1, 1, (3,))
+    assert 'Continue the run once' in caplog.text
+    action, _ = agent.predict(env.render(), None, True, True)
+    assert np.array_equal(action, [0.5] * 3)
+    planet.evaluate(agent, env, episodes=1)
+    np.testing.assert_allclose(env.action, [1, 0.1, 3.75], rtol=1e-6)
 
 
 def shoot_up(cell, objective_fn, state, *unused, horizon, **more):
   from agents.tools.tf1 import tf
 
-  plan = tf.ones([tf.shape(state['sample'])[0], horizon, 5])
+  sample = state['a']['sample']
+  plan = tf.ones([tf.shape(sample)[0], horizon, 5])
   plan.set_shape([None, horizon, 5])
   return plan
 
 
 def test_parts_of_ones_own(tmp_path):
   """As objects; found again by name if there is trust, or typed."""
+  from tests.planet import own_parts
+
+  trust = [__name__, own_parts.__name__]
+  own = {'network': own_parts, 'model': own_parts.Pair}
   *_, record = train(
-    logdir=str(tmp_path), planner=shoot_up, image_size=64, max_steps=8
+    logdir=str(tmp_path), planner=shoot_up, image_size=64, max_steps=8, **own
   )
   with pytest.raises(errors.UsageError, match='--trust'):
     planet.load(record['logdir'])
   image = np.zeros((64, 64, 3), np.uint8)
   for planner in (shoot_up, f'{__name__}:shoot_up'):
-    with planet.load(record['logdir'], params={'planner': planner}) as agent:
+    found = planet.load(
+      record['logdir'], trust=trust[1], params={'planner': planner}
+    )
+    with found as agent:
       action, _ = agent.predict(image, deterministic=True)
       assert action.tolist() == [1] * 5
-  planet.load(record['logdir'], trust=[__name__]).close()
-  with planet.load(record['logdir'], trust=__name__) as agent:
+  planet.load(record['logdir'], trust=trust).close()
+  with planet.load(record['logdir'], trust=trust) as agent:
     action, _ = agent.predict(image, deterministic=True)
     assert action.tolist() == [1] * 5
     several, states = agent.predict(np.stack([image] * 2), deterministic=True)

@@ -60,8 +60,7 @@ def test_environments_of_ones_own(logdir):
     assert len(env.actions) == 1000
     with pytest.raises(ValueError, match=r'action has shape \(4,\)'):
       planet.evaluate(agent, Env(4), episodes=1)
-    with agent._config.unlocked:
-      agent._config.tasks *= 2
+    agent._config = agent._config.replace(tasks=2 * agent._config.tasks)
     assert planet.evaluate(agent, Env(4), episodes=1).lengths == [20]
     short = gymnasium.wrappers.TimeLimit(agent.make_env(), 5)
     assert planet.evaluate(agent, short, episodes=1).lengths == [5]
@@ -118,8 +117,8 @@ def test_what_cannot_be_loaded(logdir, tmp_path):
   with pytest.raises(errors.UsageError, match='batch_shape'):
     planet.load(logdir, params={'batch_shape': [1, 1]})
   with planet.load(logdir) as agent:
-    with pytest.raises(ValueError, match=r'shape \(64, 64\), but'):
-      agent.predict(np.zeros((64, 64), np.uint8))
+    with pytest.raises(ValueError, match=r'shape \(64, 64, 2\), but'):
+      agent.predict(np.zeros((64, 64, 2), np.uint8))
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,18 @@
 """Comparison with the originals; those that are not installed need a clone."""
 
+import importlib
 import os
+import subprocess
 import types
 
 import numpy as np
 import pytest
 
-from agents.run import errors
+from agents.run import entry, errors
 from scripts import compare
-from scripts.comparison import cases, planet
-from tests import recording
-from tests.recording import her as her_recorder
+from tests import golden
+from tests.originals import cases, planet, recording
+from tests.originals import her_recorder as her_recorder
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,7 @@ def test_exit_code(monkeypatch, tmp_path, capsys, difference, code):
   """A difference beyond its limit, or none at all, is told and ends with 1."""
   found = [cases.Case('losses', 3, difference, 1e-5)]
   system = types.SimpleNamespace(
-    __name__='scripts.comparison.cases', compare=lambda out: found
+    __name__='tests.originals.cases', compare=lambda out: found
   )
   monkeypatch.setattr(compare, 'find_system', lambda *unused: system)
   monkeypatch.setattr(compare, '_run', lambda *args: None)
@@ -70,10 +72,45 @@ def test_broken_original(tmp_path, monkeypatch):
   place.mkdir(parents=True)
   (place.parent / '__init__.py').write_text('raise ValueError("broken")')
   (place / 'train_ppo.py').write_text('')
-  with pytest.raises(errors.Failure) as caught:
+  with pytest.raises(compare.CouldNotRun) as caught:
     compare.main([str(tmp_path), '--out=numbers'])
   assert 'broken' in caught.value.details
   assert os.listdir('numbers') == ['original.log']
+
+
+def make_clone(path, name):
+  """Repository with a file that identifies an original; returns its commit."""
+  system = importlib.import_module(f'tests.originals.{name}')
+  file_ = path / system.ORIGINAL
+  file_.parent.mkdir(parents=True)
+  file_.write_text('')
+  git = ['git', '-C', str(path), '-c', 'user.name=a', '-c', 'user.email=b']
+  for words in (['init', '-q'], ['add', '.'], ['commit', '-qm', 'first']):
+    subprocess.run([*git, *words], check=True)
+  head = subprocess.check_output([*git, 'rev-parse', 'HEAD'], text=True)
+  return system, head.strip()
+
+
+@pytest.mark.parametrize('name', ['planet', 'her', 'digideep', 'batch_ppo'])
+def test_other_commits(name, tmp_path, monkeypatch, capsys):
+  """What could not run has a code of its own, and is told what would."""
+  system, commit = make_clone(tmp_path, name)
+
+  def fail(*unused):
+    raise compare.CouldNotRun('The original failed.', 'its log')
+
+  monkeypatch.setattr(compare, '_run', fail)
+  assert entry.run(lambda: compare.main([str(tmp_path)])) == 3
+  printed = capsys.readouterr().err
+  assert f'git -C {tmp_path} checkout {system.COMMIT}' in printed
+  assert f'is at {commit[:7]}' in printed and 'its log' in printed
+  monkeypatch.setattr(system, 'COMMIT', commit[:7])
+  assert compare.describe_commit(str(tmp_path), system) == ''
+
+
+def test_this_project_is_no_original():
+  with pytest.raises(errors.UsageError, match='contains no original'):
+    compare.main([golden.ROOT])
 
 
 def test_record(tmp_path, monkeypatch):

@@ -44,15 +44,18 @@ _NAMES = {
   'gamma': 'discount',
   'learning_rate': 'learning_rate',
 }
+# What a session takes from its own keys.
+_ELSEWHERE = {'seed': 'seed', 'steps': 'number_epochs'}
 _WRAPPERS = 'agents.tools.wrappers'
-# What the agent learns from.
-KEYS = [
-  '/observations/agent',
-  '/agents/agent/actions',
-  '/agents/agent/artifacts/mean',
-  '/agents/agent/artifacts/logstd',
-  '/rewards',
-]
+
+
+def find_keys(action_space: Mapping[str, Any]) -> list[str]:
+  """Return what the agent learns from, by the description of its actions."""
+  discrete = action_space['typ'] == 'Discrete'
+  parameters = ['logits'] if discrete else ['mean', 'logstd']
+  names = ['actions', *(f'artifacts/{x}' for x in parameters)]
+  found = [f'/agents/agent/{x}' for x in names]
+  return ['/observations/agent', *found, '/rewards']
 
 
 def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,6 +74,11 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   from agents.pipeline import env_config
   from agents.run import references
 
+  for name in sorted(_ELSEWHERE.keys() & cpanel['ppo'].keys()):
+    raise errors.UsageError(
+      f"{name!r} in key 'ppo' of --cpanel has no effect in a session; give the "
+      f'key {_ELSEWHERE[name]!r} instead.'
+    )
   overrides = {v: cpanel[k] for k, v in _NAMES.items()}
   config = runs.prepare(
     cpanel['config'], overrides={**overrides, **cpanel['ppo']}
@@ -80,22 +88,29 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   bare = {x: y for x, y in env.items() if x != 'wrappers'}
   env['config'] = env_config.inspect(bare)
   plain = references.to_plain(config)
+  spaces = common.find_spaces(env['config'])
+  tests = cpanel['test_activate'] and config.eval_episodes > 0
   return {
     # Episodes continue in the next update.
-    'runner': common.define_runner(cpanel, memory_save='every'),
+    'runner': common.define_runner(
+      {**cpanel, 'test_activate': tests}, memory_save='every'
+    ),
     # Most operations are tiny, as in `agents.train_ppo`.
     'tf': {'intra_op': 1, 'inter_op': 1},
     'env': env,
     'memory': {
       'train': {
         'name': 'agents.pipeline.episodes.EpisodeMemory',
-        'args': {'keys': KEYS, 'max_length': plain['max_length']},
+        'args': {
+          'keys': find_keys(spaces['action_space']),
+          'max_length': plain['max_length'],
+        },
       }
     },
     'agents': {
       'agent': {
         'name': 'agents.pipeline.ppo.PPOAgent',
-        'args': common.find_spaces(env['config']),
+        'args': spaces,
         'policy': {
           'name': 'agents.ppo.policy.Policy',
           'args': {'config': plain},
@@ -110,7 +125,7 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _define_env(config):
-  """Environment with the wrappers of `agents.envs.continuous.batch`."""
+  """Environment with the wrappers of `agents.tools.continuous.batch`."""
   if not isinstance(config.env, str):
     raise errors.UsageError(
       'The environment of this configuration has no id, which the pipeline '

@@ -15,6 +15,10 @@ class BackendError(errors.EnvError):
   """The world failed during an episode; for example, a server was lost."""
 
 
+class Unusable(errors.UsageError):
+  """The world lacks something, so that another attempt would not help."""
+
+
 class Control(NamedTuple):
   """Controls of the driver.
 

@@ -1,5 +1,6 @@
 """Driving environment: episodes, measurements and rewards."""
 
+import dataclasses
 import functools
 import logging
 import math
@@ -14,9 +15,11 @@ from planet.envs.carla import (
   birdseye,
   env_config,
   episode_log,
+  places,
   planner,
   rewards,
   scenarios,
+  score,
   sensors,
   termination,
   trips,
@@ -37,9 +40,10 @@ class CarlaEnv:
 
   Observations are dicts with `state`, float32 [5]: forward speed in m/s, turn
   in degrees per step, fractions of the car off the road and on wrong lanes, and
-  whether it collided. `render` returns the camera image. Actions are float32
-  [2] in [-1, 1]: throttle, or brake if negative; and steering, positive to the
-  right. An episode may continue after `done`.
+  whether it collided. If the route is observed, there are nine more numbers,
+  see `planner.Route.observe`. `render` returns the image of the sensor. Actions
+  are float32 [2] in [-1, 1]: throttle, or brake if negative; and steering,
+  positive to the right. An episode may continue after `done`.
 
   If the world fails, this and all further steps of the episode return the last
   image, reward zero, done, and `info['step_error']`.
@@ -60,7 +64,8 @@ class CarlaEnv:
     location: Location of the vehicle.
     measurements: Measurements of the last step, a dict of plain values.
     damage: Collisions of the episode.
-    route: Route to the goal if the reward needs one, otherwise None.
+    route: Route to the goal if the reward or the state needs one, otherwise
+      None.
 
   Raises:
     UsageError: If the settings are wrong or the world is not available.
@@ -88,12 +93,16 @@ class CarlaEnv:
     except BaseException:
       self.backend.close()
       raise
-    self._reward = rewards.REWARDS[self._config['reward_function']]
+    reward = self._config['reward_function'], self._config['reward_weights']
+    self._reward = rewards.define(*reward)
+    self._is_lane_based = rewards.is_lane_based(*reward)
     self.seed(self._config['seed'])
     self._episode = 0
     self._step = self._failures = self._failed_step = 0
-    self._failed = False
-    size = 5 if self._config['state'] == 'full' else 1
+    self._failed, self._reason = False, ''
+    full = len(_STATE)
+    sizes = {'zero': 1, 'full': full, 'route': full + planner.OBSERVATIONS}
+    size = sizes[self._config['state']]
     high = np.full(size, np.inf)
     self.observation_space = spaces.dictionary(
       {'state': spaces.box(-high, high)}
@@ -102,6 +111,11 @@ class CarlaEnv:
     self.dt: float = self._config['dt']
     sensor = sensors.SENSORS[self._config['use_sensor']]
     self.image_channels: int = sensor.channels
+    self._view: birdseye.View | None = None
+    if sensor.above:
+      self._view = birdseye.View(
+        self.backend.lanes, self._config['x_res'], self._config['y_res']
+      )
 
   @functools.cached_property
   def _roads_above(self):
@@ -113,11 +127,11 @@ class CarlaEnv:
     view = self._roads_above.copy()
     if self._goal:
       place = self._trips.locate(self.location)
-      view.path(self._goal.way_from(*place), (70, 120, 230))
+      view.path(self._goal.way_from(*place), birdseye.WAY)
       view.dot(*self._goal.goal, (90, 230, 250), 3)
     for other in self.backend.others():
-      view.dot(*other, (250, 200, 60))
-    view.dot(*self.location[:2], (240, 50, 50), 3)
+      view.dot(*other, birdseye.OTHERS)
+    view.dot(*self.location[:2], birdseye.OWN, 3)
     return view.image
 
   def seed(self, seed: int | None) -> None:
@@ -137,7 +151,7 @@ class CarlaEnv:
     if self._failures >= _FAILED_EPISODES:
       raise errors.WorkerDeath(
         f'{self._failures} episodes in a row have failed; check the CARLA '
-        'server and its log.'
+        f'server and its log. The last one: {self._reason}'
       )
     if (
       self._failures
@@ -175,7 +189,9 @@ class CarlaEnv:
     self.damage = measure_lib.Damage()
     self._stuck = termination.Stuck(frame.location[:2])
     self._log.begin(self._episode)
+    self._place: tuple[int, float] | None = None
     self._keep(frame, self._measure(frame, None))
+    self._score = score.Score(self._find_rest(), self.dt)
     return self._observe()
 
   def step(
@@ -209,11 +225,30 @@ class CarlaEnv:
     )
     now['done'] = termination.should_end(self._config, now, stuck)
     self._keep(frame, now)
+    self._score.add(now, self._find_rest())
+    goal = self._goal
+    if goal and math.dist(frame.location[:2], goal.goal) < planner.ARRIVED:
+      self._score.reach()
     info = dict(now)
     if now['next_command'] == 'REACH_GOAL':
       self._renew_goal(frame)
     scaled = reward * self._config['reward_scale']
     return self._observe(), scaled, now['done'], info
+
+  @property
+  def metrics(self) -> dict[str, float | None]:
+    """Metrics of the episode so far, see `score.Score.summarize`.
+
+    The `unscaled return` ignores `reward_scale`.
+    """
+    found = self._score.summarize(self.damage, self._goal)
+    return {'unscaled return': self._total, **found}
+
+  def find_points(self, distances: list[float]) -> list[places.Point]:
+    """Return positions ahead of the car on its route; none without a route."""
+    if not (self.route and self._place):
+      return []
+    return self.route.points(self._place[1], distances)
 
   def render(self, *unused_args, **unused_kwargs) -> np.ndarray:
     """Return the last image, uint8 [height, width, channels]."""
@@ -229,8 +264,11 @@ class CarlaEnv:
     if self._config['termination'] != 'rllib':
       place = self._trips.locate(frame.location)
       route = planner.draw_goal(self.backend.lanes, place, None, self._random)
-      self.route = self._goal = route or self.route
       if route:
+        assert self.route
+        route.junctions, route.obeyed = self.route.junctions, self.route.obeyed
+        self.route = self._goal = route
+        self._follow(frame)
         self._coords = self._coords[0], route.goal
       # The next reward depends on the change of the distance to the new goal.
       new = self._measure(frame, self.measurements)
@@ -261,7 +299,7 @@ class CarlaEnv:
 
   def _compute_reward(self, frame, now, last):
     lane = 0.0, 0.0
-    if self._config['reward_function'] in rewards.LANE_BASED:
+    if self._is_lane_based:
       lane = self.surroundings.on_lane(
         frame.location, frame.velocity[:2], math.radians(frame.yaw)
       )
@@ -270,16 +308,42 @@ class CarlaEnv:
 
   def _keep(self, frame, now):
     """Store and log a frame and its measurements."""
-    self.frame, self.location = frame, frame.location
-    self.measurements = now
+    self.location, self.measurements = frame.location, now
+    self._follow(frame)
+    if self._view:
+      image = self._see_above(self._view, frame)
+      frame = dataclasses.replace(frame, image=image)
+    self.frame = frame
     self._log.add_measurements(now)
     self._log.add_image(frame.image)
+
+  def _see_above(self, view, frame):
+    """Return the image of a frame with the picture from above."""
+    way = np.zeros((0, 2))
+    if self.route and self._place:
+      way = self.route.way_from(*self._place)
+    above = view.draw(frame.location[:2], frame.yaw, way, self.backend.others())
+    parts = [x for x in (frame.image, above) if x is not None]
+    return np.concatenate(parts, -1)
+
+  def _follow(self, frame):
+    """Find the place of the car on its route, or keep the last one."""
+    lane, arc = self.surroundings.locate(frame.location)
+    if self._goal and lane is not None:
+      self._place = self._goal.track(lane, arc, frame.location[:2])
+
+  def _find_rest(self):
+    """Return the metres to the goal, or None if they are unknown."""
+    if not (self._goal and self._place):
+      return None
+    rest = self._goal.distance(*self._place)
+    return rest if math.isfinite(rest) else None
 
   def _fail(self, error):
     logging.getLogger(__name__).warning(
       'Step %d of the episode failed: %s', self._step + 1, error
     )
-    self._failed = True
+    self._failed, self._reason = True, str(error)
     self._failures += 1
     self._failed_step = max(self._failed_step, self._step)
     self._log.add_measurements(
@@ -291,7 +355,15 @@ class CarlaEnv:
     if self._config['state'] == 'zero':
       return {'state': np.zeros(1, np.float32)}
     state = [self.measurements[key] for key in _STATE]
+    if self._config['state'] == 'route':
+      state += self._observe_route()
     return {'state': np.array(state, np.float32)}
+
+  def _observe_route(self):
+    if not (self.route and self._place):
+      return [0.0] * planner.OBSERVATIONS
+    yaw = math.radians(self.frame.yaw)
+    return self.route.observe(*self._place, self.location[:2], yaw)
 
 
 def make_backend(name: str) -> backend_lib.Backend:

@@ -78,6 +78,9 @@ class Shared(declared.EnvSettings):
   reward_function: Literal[tuple(rewards.REWARDS)] = kept(  # type: ignore
     'custom3', 'reward function'
   )
+  reward_weights: dict[Literal[tuple(rewards.TERMS)], Number] | None = kept(  # type: ignore
+    None, 'own weights of terms, in place of those of reward_function'
+  )
   reward_scale: Amount = kept(1.0, 'factor applied to rewards')
   termination: Literal['fork', 'rllib', 'time'] = kept(
     'fork', 'rule that ends episodes: fork, rllib or time'
@@ -93,9 +96,11 @@ class Shared(declared.EnvSettings):
   camera: tuple[Number, Number, Number] = kept(
     (2.0, 0.0, 1.4), 'camera position: metres forward, right and up'
   )
-  state: Literal['full', 'zero'] = kept('full', 'full; zero as in the fork')
+  state: Literal['auto', 'full', 'route', 'zero'] = kept(
+    'auto', 'auto: route if rewards need one, else full; zero as in the fork'
+  )
   use_sensor: Literal[tuple(sensors.SENSORS)] = kept(  # type: ignore
-    'use_rgb', 'camera: RGB, depth, classes, or stereo RGB'
+    'use_rgb', 'camera: RGB, depth, classes, stereo RGB, or from above'
   )
   stereo_baseline: Annotated[Number, Interval(ge=0.01, le=2)] = kept(
     0.5, 'distance of the stereo cameras in metres'
@@ -153,8 +158,11 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
   found = scenarios_lib.find(config['scenarios'])
   found = tuple(x.model_copy(update=instead) for x in found)
   config['scenarios'] = found
-  if config['reward_function'] in rewards.PLANNED:
+  reward = config['reward_function'], config['reward_weights']
+  if rewards.is_planned(*reward) or config['state'] == 'route':
     config['enable_planner'] = True
+  if config['state'] == 'auto':
+    config['state'] = 'route' if config['enable_planner'] else 'full'
   if config['map'] is None:
     turns = {'one_curve', 'nav'} & {x for y in found for x in y.kinds}
     config['map'] = 'grid' if turns else 'loop'

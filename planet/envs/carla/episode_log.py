@@ -38,7 +38,7 @@ class EpisodeLog:
 
   def __init__(self, config: dict[str, Any]):
     folder = config['log_folder'] or os.environ.get(FOLDER_VARIABLE, _FOLDER)
-    self._parent = os.path.expanduser(folder)
+    self._parent = files.expand(folder)
     self._fps = 1 / config['dt']
     self._images = config['log_images']
     self._videos = config['convert_images_to_video']

@@ -188,6 +188,7 @@ class Damage:
 
   Attributes:
     totals: Impulses in N s by kind of obstacle.
+    counts: Numbers of contacts by kind of obstacle.
     before: Impulse of all collisions before this step.
     collided: Whether a contact began in this step, see `begins`.
     new: Whether one began now and none in the last five steps.
@@ -195,6 +196,7 @@ class Damage:
 
   def __init__(self):
     self.totals = {'vehicle': 0.0, 'walker': 0.0, 'other': 0.0}
+    self.counts = dict.fromkeys(self.totals, 0)
     self.before = 0.0
     self.collided = False
     self.new = False
@@ -209,7 +211,9 @@ class Damage:
     self.collided = False
     for kind, impulse, obstacle in collisions:
       self.totals[kind] += impulse
-      self.collided |= begins(self._contacts, obstacle, self._step)
+      began = begins(self._contacts, obstacle, self._step)
+      self.counts[kind] += began
+      self.collided |= began
     self.new = self.collided and self._quiet >= _REARM
     self._quiet = 0 if self.collided else self._quiet + 1
 

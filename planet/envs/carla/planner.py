@@ -2,6 +2,7 @@
 
 import heapq
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -10,9 +11,17 @@ from planet.envs.carla import places
 
 _NAMES = 'REACH_GOAL GO_STRAIGHT TURN_RIGHT TURN_LEFT LANE_FOLLOW'
 COMMANDS = {name: number for number, name in enumerate(_NAMES.split())}
-_ARRIVED = 3.0
+# Distance in metres at which a goal is reached.
+ARRIVED = 3.0
 _AHEAD = 5.0
 _NEAR_JUNCTION = 18.0
+# Distance in metres from a lane up to which a car still follows it.
+_BESIDE = 3.0
+# Of an observed route: commands, metres ahead of the two positions, and units
+# of positions and distances in metres.
+_OBSERVED = 'LANE_FOLLOW', 'GO_STRAIGHT', 'TURN_LEFT', 'TURN_RIGHT'
+_POSITIONS, _NEAR_UNIT, _FAR_UNIT = (10.0, 20.0), 10.0, 100.0
+OBSERVATIONS = len(_OBSERVED) + 2 * len(_POSITIONS) + 1
 _STRAIGHT = 30.0
 _LENGTHS = (80.0, 600.0)
 
@@ -23,6 +32,10 @@ class Route:
   Args:
     lanes: `Lanes` of the map.
     goal: Tuple of lane index and metres along the lane.
+
+  Attributes:
+    junctions: Number of junctions with a choice that the car has crossed.
+    obeyed: Number of those that it left as the route does.
   """
 
   def __init__(self, lanes: lanes_lib.Lanes, goal: tuple[int, float]):
@@ -30,6 +43,106 @@ class Route:
     self.goal_lane, self.goal_arc = goal
     self.goal = lanes.all[self.goal_lane].at(self.goal_arc)[:2]
     self._rest = self._search()
+    self._path: list[int] = []
+    self._crossing: int | None = None
+    self._missed: int | None = None
+    self.junctions = self.obeyed = 0
+
+  def track(
+    self, lane: int, arc: float, position: places.Point
+  ) -> tuple[int, float]:
+    """Follow a car; return its lane on the route and the metres along it.
+
+    Lanes overlap in junctions, so a car keeps the lane of the route until it is
+    3 m beside it. Then the route is planned anew.
+
+    Args:
+      lane: Index of the nearest lane.
+      arc: Metres along that lane.
+      position: Position of the car.
+    """
+    path = self._path
+    is_past = path[:1] == [self.goal_lane] == [lane] and arc > self.goal_arc
+    if is_past or lane not in path[:4]:
+      gaps = [] if is_past else [self._project(x, position) for x in path[:3]]
+      gap, arc_beside = min(gaps, default=(math.inf, 0.0))
+      if gap < _BESIDE:
+        lane, arc = path[gaps.index((gap, arc_beside))], arc_beside
+      else:
+        self._leave_junction(False)
+        path[:] = self.lanes_from(lane, arc)
+    del path[: path.index(lane)]
+    junction = self._lanes.all[lane].junction
+    if junction is None:
+      self._leave_junction(True)
+      self._missed = None
+    elif junction != self._missed and self._has_choice(lane):
+      self._crossing = junction
+    return lane, arc
+
+  def _leave_junction(self, obeyed):
+    """Count a junction that the car has left, if it had a choice there."""
+    if self._crossing is not None:
+      self.junctions += 1
+      self.obeyed += obeyed
+    self._missed, self._crossing = self._crossing, None
+
+  def _has_choice(self, lane):
+    choices = [x for x in self._lanes.following if lane in x]
+    return any(len(x) > 1 for x in choices)
+
+  def _project(self, number, position):
+    """Return the distance from a lane and the metres along it."""
+    lane = self._lanes.all[number]
+    gaps = np.hypot(*(lane.points[:, :2] - position).T)
+    nearest = int(gaps.argmin())
+    return float(gaps[nearest]), float(lane.arc[nearest])
+
+  def points(
+    self, arc: float, distances: Iterable[float]
+  ) -> list[places.Point]:
+    """Return positions ahead of a car on the route, at most up to the goal.
+
+    Args:
+      arc: Metres along the lane, as of `track`.
+      distances: Metres ahead of the car.
+    """
+    found = []
+    for distance in distances:
+      rest, path = arc + distance, list(self._path)
+      while len(path) > 1 and rest > self._lanes.all[path[0]].length:
+        rest -= self._lanes.all[path.pop(0)].length
+      if path == [self.goal_lane]:
+        rest = min(rest, self.goal_arc)
+      x, y, _ = self._lanes.all[path[0]].at(rest)
+      found.append((x, y))
+    return found
+
+  def observe(
+    self, lane: int, arc: float, position: places.Point, yaw: float
+  ) -> list[float]:
+    """Return what agents see of the route, `OBSERVATIONS` numbers.
+
+    These are four flags for the commands follow, straight, left and right; the
+    positions 10 and 20 m ahead on the route, each forward and to the right of
+    the car in units of 10 m; and the distance to the goal in units of 100 m.
+
+    Args:
+      lane: Index of the lane, as of `track`.
+      arc: Metres along the lane, as of `track`.
+      position: Position of the car.
+      yaw: Heading of the car in radians.
+    """
+    ahead = point_ahead(*position, yaw)
+    command = self.command(lane, arc, position, ahead)
+    command = command if command in _OBSERVED else 'LANE_FOLLOW'
+    values = [float(x == command) for x in _OBSERVED]
+    cos, sin = math.cos(yaw), math.sin(yaw)
+    for x, y in self.points(arc, _POSITIONS):
+      x, y = (x - position[0]) / _NEAR_UNIT, (y - position[1]) / _NEAR_UNIT
+      values += [x * cos + y * sin, y * cos - x * sin]
+    distance = self.distance(lane, arc)
+    return [*values, distance / _FAR_UNIT if math.isfinite(distance) else 0.0]
 
   def distance(self, lane: int, arc: float) -> float:
     """Return the distance to the goal in metres; infinite if unreachable."""
@@ -69,7 +182,7 @@ class Route:
       position: Position of the vehicle.
       ahead: Position a few metres ahead, see `point_ahead`.
     """
-    if math.dist(position, self.goal) < _ARRIVED:
+    if math.dist(position, self.goal) < ARRIVED:
       return 'REACH_GOAL'
     if not is_near_junction(self._lanes, ahead):
       return 'LANE_FOLLOW'

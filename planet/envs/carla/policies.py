@@ -34,35 +34,121 @@ def uniform(
   return lambda unused_env: random.uniform(low, high).astype(np.float32)
 
 
-class PurePursuit:
-  """Driver that steers to a point ahead on the lane at constant speed.
+# Metres ahead at which a driver looks at its way, and between these places.
+_SIGHT, _SPACING = 30.0, 2.0
+# Limits in m/s^2 for curves, and for slowing down in time.
+_LATERAL, _BRAKING = 2.5, 2.0
+# Metres beside the way that others need, and to keep from them; seconds to keep
+# from them, and in which their movement is foreseen.
+_BESIDE, _GAP, _HEADWAY, _FORESIGHT = 2.2, 7.0, 1.2, 1.0
 
-  At junctions, follows the branch closest to the current heading.
-  Source: Coulter (1992), CMU-RI-TR-92-01.
+
+class PurePursuit:
+  """Driver that steers to a point ahead on its way.
+
+  Follows the route, if the environment plans one; otherwise its lane, and at
+  junctions the branch closest to the current heading. Slows down before curves
+  and for other vehicles on its way, but not for pedestrians, and does not give
+  way in junctions. Source: Coulter (1992), CMU-RI-TR-92-01.
 
   Args:
-    speed: Target speed in m/s.
+    speed: Target speed in m/s on straight roads.
     ahead: Distance to the point in metres.
   """
 
   def __init__(self, speed: float = 8.0, ahead: float = 6.0):
     self._speed, self._ahead = speed, ahead
+    self._others: np.ndarray | None = None
 
   def __call__(self, env: env_lib.CarlaEnv) -> np.ndarray:
     now = env.measurements
-    yaw = math.radians(now['current_heading_degree'])
-    waypoint = env.surroundings.nearest(env.location)
-    choices = waypoint.next(self._ahead)
-    points = [x.transform.location for x in choices or [waypoint]]
-    angles = [
-      math.remainder(math.atan2(p.y - now['y'], p.x - now['x']) - yaw, math.tau)
-      for p in points
-    ]
-    angle = min(angles, key=abs)
+    distances = np.arange(0.0, _SIGHT + 0.1, _SPACING)
+    way = env.find_points([self._ahead, *distances])
+    target, *way = way if way else self._look_for_way(env, distances)
+    angle = _angle_to(now, target)
     wheel = math.atan(2 * vehicle_lib.WHEELBASE * math.sin(angle) / self._ahead)
-    drive = 0.5 * (self._speed - now['forward_speed']) + 0.008 * self._speed
+    speed = min(
+      self._speed,
+      _limit_for_curves(np.array(way)),
+      self._limit_for_others(np.array(way), env),
+    )
+    drive = 0.5 * (speed - now['forward_speed']) + 0.008 * speed
     action = np.array([drive, wheel / vehicle_lib.MAX_STEER], np.float32)
     return np.clip(action, -1, 1)
+
+  def _look_for_way(self, env, distances):
+    """Return the point to steer to and the way there and beyond."""
+    now = env.measurements
+    waypoint = env.surroundings.nearest(env.location)
+    choices = [_place(x) for x in waypoint.next(self._ahead)]
+    target = min(
+      choices or [_place(waypoint)], key=lambda x: abs(_angle_to(now, x))
+    )
+    way = [_place(waypoint)]
+    for _ in distances[1:]:
+      choices = waypoint.next(_SPACING)
+      if not choices:
+        break
+      if len(choices) > 1 and math.dist(way[0], target) >= len(way) * _SPACING:
+        waypoint = min(choices, key=lambda x: math.dist(_place(x), target))
+      else:
+        old = waypoint.transform.rotation.yaw
+        waypoint = min(
+          choices, key=lambda x: abs(_turn(x.transform.rotation.yaw, old))
+        )
+      way.append(_place(waypoint))
+    return [target, *way]
+
+  def _limit_for_others(self, way, env):
+    """Return the speed that keeps a distance from vehicles on the way."""
+    others = np.array(env.backend.others(), float).reshape(-1, 2)
+    last, self._others = self._others, others
+    if not len(others):
+      return math.inf
+    step = env.measurements['step']
+    later = others
+    if last is not None and last.shape == others.shape and step > 1:
+      moved = others - last
+      # Vehicles do not jump, except into the next episode.
+      moved[np.hypot(*moved.T) > 5] = 0
+      later = others + moved * (_FORESIGHT / env.dt)
+    places = np.concatenate([others, later])
+    gaps = np.hypot(*(way[:, None] - places).transpose(2, 0, 1))
+    blocked = np.flatnonzero((gaps < _BESIDE).any(1))
+    if not len(blocked):
+      return math.inf
+    return max(0.0, (blocked[0] * _SPACING - _GAP) / _HEADWAY)
+
+
+def _limit_for_curves(way):
+  """Return the speed from which the car slows down in time for its way."""
+  steps = np.diff(way, axis=0)
+  lengths = np.hypot(*steps.T)
+  steps = steps[lengths > 0.1]
+  if len(steps) < 2:
+    return math.inf
+  headings = np.unwrap(np.arctan2(steps[:, 1], steps[:, 0]))
+  bend = np.abs(np.diff(headings)) / _SPACING
+  speeds = np.sqrt(_LATERAL / np.maximum(bend, 1e-6))
+  distances = _SPACING * np.arange(len(speeds))
+  return float(np.sqrt(speeds**2 + 2 * _BRAKING * distances).min())
+
+
+def _place(waypoint):
+  location = waypoint.transform.location
+  return location.x, location.y
+
+
+def _turn(new, old):
+  """Return the difference of headings in degrees."""
+  return (new - old + 180) % 360 - 180
+
+
+def _angle_to(now, point):
+  """Return the angle to a point in radians, positive to the right."""
+  yaw = math.radians(now['current_heading_degree'])
+  x, y = point[0] - now['x'], point[1] - now['y']
+  return math.remainder(math.atan2(y, x) - yaw, math.tau)
 
 
 def play(

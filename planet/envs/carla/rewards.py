@@ -4,6 +4,7 @@ Speeds are in m/s; some rewards of the fork convert them to km/h.
 """
 
 import dataclasses
+from collections.abc import Callable, Mapping
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,10 +121,115 @@ def speed_tracking(t: Terms) -> float:
 _RLLIB = corl2017, custom, lane_keep
 _FORK = custom1, custom2, custom3, custom4, custom_depth
 REWARDS = {x.__name__: x for x in (*_RLLIB, *_FORK, highway, speed_tracking)}
-# Rewards that need the distance to a goal, and thus a planned route.
-PLANNED = ('corl2017', 'custom')
-# Rewards that need the position on the lane.
-LANE_BASED = ('highway', 'speed_tracking')
+# What weights apply to. Speeds `v` are in m/s, `k` in km/h.
+TERMS: dict[str, Callable[[Terms], float]] = {
+  'speed': lambda t: t.speed,
+  'speed_to_30': lambda t: _clip(t.speed, 0, 30),
+  'speed_above_40': lambda t: max(t.speed - 40, 0),
+  'kmh_to_30': lambda t: _clip(3.6 * t.speed, 0, 30),
+  'kmh_peak_30': lambda t: min(3.6 * t.speed, 120 - 3 * 3.6 * t.speed),
+  'kmh_peak_40': lambda t: min(3.6 * t.speed, 200 - 4 * 3.6 * t.speed),
+  'acceleration': lambda t: t.speed - t.last_speed,
+  'progress': lambda t: _clip(t.last_distance - t.distance, -10, 10),
+  'arrived': lambda t: t.arrived,
+  'damage': lambda t: t.damage - t.last_damage,
+  'new_damage': lambda t: t.new_damage,
+  'collided': lambda t: t.collided,
+  'offroad': lambda t: t.offroad,
+  'offroad_change': lambda t: t.offroad - t.last_offroad,
+  'offroad_by_speed': lambda t: (t.speed + 1) * t.offroad,
+  'speed_offroad': lambda t: _clip(5 * t.speed, 0, 50) * (t.offroad > 1e-4),
+  'otherlane': lambda t: t.otherlane,
+  'otherlane_change': lambda t: t.otherlane - t.last_otherlane,
+  'otherlane_by_speed': lambda t: (t.speed + 1) * t.otherlane,
+  'lane_speed': lambda t: t.lane_speed,
+  'lane_speed_above_8': lambda t: t.lane_speed > 8,
+  'lane_progress': lambda t: t.lane_speed * t.dt / (1 + abs(t.lane_offset)),
+  'lane_far': lambda t: abs(t.lane_offset) > 2,
+  'steer': lambda t: abs(t.steer),
+  'steer_squared': lambda t: t.steer**2,
+  'steer_by_speed': lambda t: abs(t.steer) * t.lane_speed**2,
+  'brake': lambda t: t.brake,
+  'step': lambda unused_t: 1.0,
+}
+_LANE_KEEP = dict(speed_to_30=0.1, new_damage=-100, offroad=-1, otherlane=-1)
+# The rewards as weighted sums, equal up to rounding.
+WEIGHTS: dict[str, dict[str, float]] = {
+  'corl2017': dict(
+    progress=1,
+    acceleration=0.05,
+    damage=-2e-5,
+    offroad_change=-2,
+    otherlane_change=-2,
+  ),
+  'custom': dict(**_LANE_KEEP, progress=1, arrived=100),
+  'lane_keep': _LANE_KEEP,
+  'custom1': dict(
+    speed_to_30=0.1,
+    speed_above_40=-1 / 12,
+    new_damage=-100,
+    speed_offroad=-1,
+    otherlane=-4,
+  ),
+  'custom2': dict(speed=0.1, new_damage=-100, offroad=-10, otherlane=-4),
+  'custom3': dict(
+    kmh_peak_30=0.1,
+    new_damage=-300,
+    offroad_by_speed=-5,
+    otherlane_by_speed=-2,
+  ),
+  'custom4': dict(
+    kmh_peak_40=0.1,
+    new_damage=-300,
+    offroad_by_speed=-6,
+    otherlane_by_speed=-3,
+  ),
+  'custom_depth': dict(kmh_to_30=0.1, new_damage=-300, offroad_by_speed=-5),
+  'highway': dict(lane_progress=1, collided=-1, brake=-0.1, steer=-0.1),
+  'speed_tracking': dict(
+    lane_speed=1,
+    collided=-200,
+    lane_speed_above_8=-10,
+    lane_far=-1,
+    steer_squared=-5,
+    steer_by_speed=-0.2,
+    step=-0.1,
+  ),
+}
+# Terms that need the distance to a goal, and thus a planned route.
+_PLANNED = {'progress', 'arrived'}
+
+
+def define(
+  name: str, changes: Mapping[str, float] | None
+) -> Callable[[Terms], float]:
+  """Return a reward function.
+
+  Args:
+    name: Name of a reward.
+    changes: Weights by terms in place of those of this reward; None for none.
+  """
+  if not changes:
+    return REWARDS[name]
+  weights = {**WEIGHTS[name], **changes}
+  parts = [(TERMS[x], y) for x, y in weights.items() if y]
+  return lambda t: sum(weight * term(t) for term, weight in parts)
+
+
+def _used(name, changes):
+  weights = {**WEIGHTS[name], **(changes or {})}
+  return {x for x, y in weights.items() if y}
+
+
+def is_planned(name: str, changes: Mapping[str, float] | None) -> bool:
+  """Return whether a reward needs a planned route, see `define`."""
+  return bool(_used(name, changes) & _PLANNED)
+
+
+def is_lane_based(name: str, changes: Mapping[str, float] | None) -> bool:
+  """Return whether a reward needs the position on the lane."""
+  used = _used(name, changes)
+  return 'steer_by_speed' in used or any(x[:5] == 'lane_' for x in used)
 
 
 def _leaving(t, offroad, otherlane):

@@ -5,7 +5,7 @@ import os
 import types
 import typing
 
-from agents.run import errors
+from agents.run import errors, files
 
 if typing.TYPE_CHECKING:
   import carla
@@ -47,7 +47,7 @@ def read(name: str) -> tuple[str, str]:
   Raises:
     UsageError: If the map is unknown or unreadable.
   """
-  path = os.path.expanduser(name)
+  path = files.expand(name)
   if name in SHIPPED:
     path = os.path.join(_FOLDER, SHIPPED[name])
   elif not path.endswith(('.xodr', '.xodr.gz')):
@@ -78,10 +78,25 @@ def load(name: str) -> 'carla.Map':
   Raises:
     UsageError: If the file is missing or contains no usable map.
   """
-  carla = import_carla()
-  short, text = read(name)
+  return parse(name, *read(name))
+
+
+def parse(name: str, short: str, text: str) -> 'carla.Map':
+  """Return the map of an OpenDRIVE text.
+
+  Args:
+    name: Name or file for messages.
+    short: Name of the map.
+    text: OpenDRIVE text.
+
+  Returns:
+    `carla.Map` with at least one driving lane.
+
+  Raises:
+    UsageError: If the text is no usable map.
+  """
   try:
-    road_map = carla.Map(short, text)
+    road_map = import_carla().Map(short, text)
     lanes = road_map.get_topology()
   except RuntimeError as error:
     raise errors.UsageError(

@@ -60,12 +60,14 @@ class Sensor:
     camera: `rgb`, `depth` or `semantic_segmentation`.
     channels: Number of channels of the images.
     cameras: Number of cameras side by side; their channels are concatenated.
+    above: Whether three more channels show the roads from above.
     logarithmic: Whether depth is on a logarithmic scale.
   """
 
   camera: str
   channels: int
   cameras: int = 1
+  above: bool = False
   logarithmic: bool = False
 
   def positions(self, config: dict[str, Any]) -> list[places.Location]:
@@ -76,7 +78,7 @@ class Sensor:
     """
     x, y, z = config['camera']
     half = config['stereo_baseline'] / 2
-    sides = (0.0,) if self.cameras == 1 else (-half, half)
+    sides = ((), (0.0,), (-half, half))[self.cameras]
     return [(x, y + side, z) for side in sides]
 
   def shrink(self, image: np.ndarray, width: int, height: int) -> np.ndarray:
@@ -110,6 +112,8 @@ SENSORS = {
   'use_logdepth': Sensor('depth', 1, logarithmic=True),
   'use_semantic': Sensor('semantic_segmentation', 3),
   'use_2rgb': Sensor('rgb', 6, cameras=2),
+  'use_birdseye': Sensor('rgb', 3, cameras=0, above=True),
+  'use_rgb_birdseye': Sensor('rgb', 6, above=True),
 }
 
 

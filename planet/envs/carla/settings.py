@@ -3,14 +3,20 @@
 import logging
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Interval, Len, MinLen
 
-from agents.run import errors, schema
+from agents.run import errors, files, schema
 from agents.run.schema import WHOLE, Flag, Name, Positive, setting
-from planet.envs.carla import env_config, episode_log, scenarios
+from planet.envs.carla import (
+  env_config,
+  episode_log,
+  roads,
+  scenarios,
+  score,
+)
 from planet.envs.carla.env_config import kept
 from planet.envs.carla.server import connect
 
@@ -60,6 +66,12 @@ class Settings(env_config.Shared):
     maps = settings['map']
     if not isinstance(maps, list):
       maps = [maps]
+    offline = [x for x in maps if x in roads.SHIPPED]
+    if offline and len(maps) > 1 and settings['backend'] == 'server':
+      raise errors.UsageError(
+        f'Setting map is {maps}, but servers have no map {offline[0]}; give '
+        'towns, such as [Town01, Town02].'
+      )
     towns = {_label(x) if len(maps) > 1 else '': x for x in maps}
     if len(towns) < len(maps):
       raise errors.UsageError(f'Setting map is {maps}; give each town once.')
@@ -85,6 +97,13 @@ class Settings(env_config.Shared):
       )
     settings = {**settings, 'backend': wanted}
     config = define_config(settings)
+    if wanted == 'server' and settings['map'] in roads.SHIPPED:
+      logging.getLogger(__name__).warning(
+        'The map %s exists only offline; the server shows %s, the town of the '
+        'scenario. Set map to choose another.',
+        settings['map'],
+        config['server_map'],
+      )
     if wanted == 'server' and not connect.find_binary(config):
       if num_envs > len(set(connect.list_addresses(config))):
         raise connect.too_few_servers(
@@ -93,6 +112,12 @@ class Settings(env_config.Shared):
           config,
         )
     return settings
+
+  @classmethod
+  def summarize(
+    cls, metrics: Sequence[Mapping[str, float | None]]
+  ) -> dict[str, float | None]:
+    return {**super().summarize(metrics), **score.rates(metrics)}
 
 
 def define_config(
@@ -113,13 +138,13 @@ def define_config(
   config.update(
     backend='offline' if backend == 'auto' else backend,
     map=_offline_map(town),
-    server_map=town,
+    server_map=None if town in roads.SHIPPED else town,
     x_res=size,
     y_res=size,
     expert=None,
   )
   if logdir:
-    config['server_log'] = logdir = os.path.expanduser(logdir)
+    config['server_log'] = logdir = files.expand(logdir)
     if not (config['log_folder'] or episode_log.FOLDER_VARIABLE in os.environ):
       config['log_folder'] = os.path.join(logdir, 'carla_log')
   return env_config.complete(config)

@@ -97,12 +97,17 @@ class Smoke:
         env.reset()
         began = time.monotonic()
         frames, images = [env.frame.number], [env.render()]
+        # Cars of CARLA may ignore the throttle in their first seconds.
+        count = min(round(1 / env.dt), args.steps)
+        way = 0.0
         for _ in range(args.steps):
           info = env.step(POLICIES[args.drive](env))[3]
           if 'step_error' in info:
             self._check('steps', False, 'a step failed, see above')
             return
           rows.append(info)
+          if len(frames) <= count:
+            way += info['forward_speed'] * env.dt
           frames.append(env.frame.number)
           images.append(env.render())
           contacts += env.damage.new
@@ -110,6 +115,8 @@ class Smoke:
         rate = args.steps / (time.monotonic() - began)
         ticks = np.diff(frames)
         self._check(f'{name} ticks', (ticks == 1).all(), f'{rate:.0f} Hz')
+        detail = f'{way:.1f} m in {count * env.dt:.1f} s'
+        self._check(f'{name} moves at once', way > 0.3, detail)
         visible = all(x.dtype == np.uint8 and x.std() > 1 for x in images)
         self._check(f'{name} images', visible, images[0].shape)
         self._check(
@@ -221,7 +228,8 @@ class Smoke:
 
   def _connect(self, server=None):
     config = self._complete()
-    return connect.wait_for_town(config['host'], config['port'], config, server)
+    address = connect.list_addresses(config)[0]
+    return connect.wait_for_town(*address, config, server)
 
   def _complete(self):
     return env_config.complete(self._define_config())
@@ -254,7 +262,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--steps', type='positive', default=100, help='steps per episode')
   add('--size', type='positive', default=128, help='image size in pixels')
   text = 'folder for the report and images'
-  add('--out', type=os.path.expanduser, default='carla_smoke', help=text)
+  add('--out', type='path', default='carla_smoke', help=text)
   add('--map', help='town; offline: loop, grid or a .xodr file')
   add('--scenario', default='LANE_KEEP', help='traffic, weather and routes')
   add('--drive', choices=sorted(POLICIES), default='pure_pursuit')

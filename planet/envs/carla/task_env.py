@@ -6,6 +6,7 @@ import numpy as np
 
 from agents.envs import adapters, wrappers
 from agents.run import errors
+from agents.tools.wrappers import ActionRepeat, LimitDuration
 from planet.envs.carla import env as env_lib
 from planet.envs.carla import policies
 from planet.envs.carla import settings as settings_lib
@@ -38,6 +39,8 @@ class Driving(adapters.AsGymnasium):
   metadata = {'render_modes': ['rgb_array']}
   # Actions are those of agents, which need not be scaled.
   normalized_actions = True
+  # What PlaNet records beyond the end, if an episode must be long enough.
+  steps_after_end = True
 
   def __init__(
     self,
@@ -58,17 +61,22 @@ class Driving(adapters.AsGymnasium):
     config = settings_lib.define_config(settings, logdir)
     expert = settings['expert'] if initial else None
     env: Any = env_lib.CarlaEnv({**config, 'expert': expert})
-    repeat = ExpertDriver if expert else wrappers.ActionRepeat
+    repeat = ExpertDriver if expert else ActionRepeat
     env = repeat(env, action_repeat)
     if initial and not expert:
       env = RandomThrottle(env, *settings['random_throttle'])
     length = settings['max_length'] // action_repeat
-    env = State(wrappers.MaximumDuration(env, length))
+    env = State(LimitDuration(env, length))
     super().__init__(env, render_mode)
     rate = max(1, round(1 / env.dt / action_repeat))
     self.metadata = {**type(self).metadata, 'render_fps': rate}
     self.image_channels: int = env.image_channels
     self.seconds_to_close: float = env.seconds_to_close
+
+  @property
+  def metrics(self) -> dict[str, float | None]:
+    """Metrics of the episode so far, see `CarlaEnv.metrics`."""
+    return self._inner.metrics
 
   @property
   def overview(self) -> np.ndarray:

@@ -30,6 +30,10 @@ class Trips:
   ):
     self._lanes, self._map_name = backend.lanes, backend.map.name
     self._points = backend.spawn_points()
+    if not self._points:
+      raise errors.UsageError(
+        f'The map {self._map_name} has no spawn points; give another map.'
+      )
     self._surroundings = surroundings
 
   def locate(self, location: places.Location) -> tuple[int, float]:

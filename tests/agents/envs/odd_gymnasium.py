@@ -26,6 +26,7 @@ class Odd(gymnasium.Env):
     broken=False,
     fails_at=0,
     warning=None,
+    words=False,
   ):
     if broken:
       raise KeyError('no such robot')
@@ -37,6 +38,8 @@ class Odd(gymnasium.Env):
     self._goals, self._other, self._end = goals, other_reward, end_at
     space = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float64)
     self.observation_space = space
+    if words:
+      self.observation_space = gymnasium.spaces.Text(5)
     if goals:
       keys = 'observation', 'achieved_goal', 'desired_goal'
       self.observation_space = gymnasium.spaces.Dict(
@@ -97,6 +100,37 @@ class Blind(gymnasium.Env):
     return np.zeros(1, np.float32), 0.0, False, False, {}
 
 
+class Slip(gymnasium.Env):
+  """Fine until a step, in which it exits or returns other values."""
+
+  metadata = {'render_modes': ['rgb_array']}
+  observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+  action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+  def __init__(self, render_mode=None, at=5, exits=None, **others):
+    self.render_mode = render_mode
+    self._at, self._exits, self._others = at, exits, others
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    self._steps = 0
+    return np.zeros(2, np.float32), {}
+
+  def step(self, action):
+    self._steps += 1
+    names = 'observation', 'reward', 'terminated', 'truncated', 'info'
+    usual = np.zeros(2, np.float32), 1.0, False, False, {}
+    result = dict(zip(names, usual))
+    if self._steps == self._at:
+      if self._exits:
+        raise self._exits
+      result.update(self._others)
+    return tuple(result.values())
+
+  def render(self):
+    return np.zeros((8, 8, 3), np.uint8)
+
+
 def register(name, **kwargs):
   """Register an environment; return its id."""
   kind = kwargs.pop('kind', Odd)
@@ -113,3 +147,7 @@ register('OddGrowing', shape_at=4)
 register('OddFaulty', fails_at=5)
 register('OddNoImage', image='none')
 register('OddBlind', kind=Blind)
+register('OddExit', kind=Slip, exits=SystemExit(0))
+register('OddInfoNone', kind=Slip, info=None)
+register('OddRewards', kind=Slip, reward=np.ones(2))
+register('OddLast', kind=Slip, at=10, info=None)

@@ -4,7 +4,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.envs import adapters, spaces
+from agents.envs import adapters, opengl, spaces
 from agents.run.errors import EnvError, UsageError
 from tests import processes
 
@@ -113,7 +113,7 @@ def test_several_environments_of_pybullet():
 KUKA = """
 import random, sys
 import numpy as np
-from agents.envs import adapters, spaces
+from agents.envs import adapters, opengl, spaces
 if sys.argv[1] == 'raw':
   import gym
   import pybullet_envs
@@ -150,10 +150,45 @@ def test_first_of_discrete_actions_is_kept():
 
 @pytest.mark.parametrize(
   'env_id, expected',
-  [('Pendulum-v1', False), ('Reacher-v5', True), ('minitaur', False)],
+  [
+    ('Pendulum-v1', False),
+    ('Reacher-v5', True),
+    ('minitaur', False),
+    ('gymnasium_robotics:PointMaze_UMaze-v3', True),
+  ],
 )
 def test_renders_with_opengl(env_id, expected):
   assert adapters.renders_with_opengl(env_id) == expected
+
+
+class Arm(gymnasium.Wrapper):
+  """An environment of a user that renders with MuJoCo."""
+
+  def __init__(self, render_mode=None):
+    super().__init__(gymnasium.make('Reacher-v5', render_mode=render_mode))
+
+
+gymnasium.register('Arm-v0', f'{__name__}:Arm', max_episode_steps=5)
+
+
+def make_arm():
+  return gymnasium.make('Reacher-v5', render_mode='rgb_array')
+
+
+@pytest.mark.render
+@pytest.mark.parametrize('name', ['Arm-v0', 'make_arm'])
+def test_mujoco_in_an_environment_of_ones_own(name):
+  """Renders in a process that has selected no backend."""
+  lines = (
+    'from agents.envs import adapters',
+    f'env = adapters.create("{__name__}:{name}", "rgb_array")',
+    'env.reset()',
+    'print(env.render().shape)',
+  )
+  variables = opengl.VARIABLES
+  code = f'import os; [os.environ.pop(x, 0) for x in {variables}]\n'
+  output = processes.run_python('-c', code + '\n'.join(lines))
+  assert output.split('\n')[0] == '(480, 480, 3)'
 
 
 def make_pendulum():

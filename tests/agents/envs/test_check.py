@@ -22,23 +22,23 @@ def test_what_is_right():
   [
     (dict(nan_at=4), 'ppo', 'observation in step 4 is NaN; return finite'),
     (dict(nan_at=4), 'planet', 'observation in step 4 is NaN'),
-    (dict(shape_at=2), 'ppo', r'step 2 has shape \(4,\) .*its space is .*3'),
+    (dict(shape_at=2), 'ppo', r'shape \(4,\) in step 2, but its .* \(3,\)'),
     (dict(reward=float('inf')), 'ppo', 'reward in step 1 is infinite'),
-    (dict(reward=[1.0, 2.0]), 'ppo', r'reward in step 1 has shape \(2,\)'),
+    (dict(reward=[1.0, 2.0]), 'ppo', r'reward \[1.0, 2.0\] in step 1; return'),
+    (dict(reward=None), 'ppo', 'reward None in step 1; return a number'),
     (
       dict(image='none'),
       'planet',
       'render of .* returns None; .*observations: ve',
     ),
-    (dict(image='float32'), 'planet', 'render returns float32'),
-    (dict(goals=True, end_at=6), 'her', 'ended after 6 of 10 steps'),
+    (dict(image='int32'), 'planet', 'images from int32 to uint8'),
     (
       dict(goals=True, other_reward=True),
       'her',
       'compute_reward returns .* for a step whose reward',
     ),
     (dict(), 'her', 'observations must be dictionaries'),
-    (dict(kind=odd_gymnasium.Blind), 'planet', 'created with render_mode='),
+    (dict(kind=odd_gymnasium.Blind), 'planet', 'takes no render_mode'),
   ],
 )
 def test_mistakes(mistake, system, sentence):
@@ -54,6 +54,17 @@ def test_longer_than_the_check(monkeypatch):
   report = check.check(odd_gymnasium.register('Long', goals=True), ['her'])
   assert report.problems == {'her': []}
   assert report.facts['episode'] == '5 steps and more'
+  (unseen,) = report.unseen
+  assert 'did not end within 5 steps' in unseen
+  assert f'Not seen: {unseen}' in report.lines()
+
+
+def test_episode_that_ends_early():
+  report = check.check(
+    odd_gymnasium.register('E', goals=True, end_at=6), ['her']
+  )
+  assert report.problems == {'her': []}
+  assert any('ended after 6 of 10 steps' in x for x in report.hints)
 
 
 def test_warnings_of_the_environment():
@@ -66,7 +77,7 @@ def test_discrete_actions():
   report = check.check('CartPole-v1', ['planet', 'ppo'])
   assert report.problems == {'planet': [], 'ppo': []}
   report = check.check('FrozenLake-v1', ['ppo'])
-  assert 'one-hot vector' in report.problems['ppo'][0]
+  assert not report.problems['ppo']
 
 
 def test_hint_about_seeds():
@@ -81,6 +92,19 @@ def test_program(capsys):
   assert check_env.run([good, '--for', 'her']) == 0
   assert 'HER: ok' in capsys.readouterr().out
   assert check_env.run([good]) == 0
-  assert check_env.run([good, '--for', 'ppo']) == 1
+  assert check_env.run([good, '--for', 'ppo']) == 0
+  words = odd_gymnasium.register('Words', words=True)
+  assert check_env.run([words, '--for', 'ppo']) == 1
+  assert 'Observations must be Box' in capsys.readouterr().out
   assert check_env.run(['Pendulmu-v1']) == 2
   assert 'is unknown' in capsys.readouterr().err
+
+
+def test_numbers_of_an_info():
+  """Lists of different lengths are no numbers, and no reason to fail."""
+  info = {'ragged': [[1], [2, 3]], 'size': 2, 'text': 'x', 'row': [1.5, 2]}
+  found = check.find_numbers(info)
+  assert {k: v.tolist() for k, v in found.items()} == {
+    'size': [2],
+    'row': [1.5, 2],
+  }

@@ -11,8 +11,7 @@ from agents import utility as agents_utility
 from agents.envs import adapters, declared
 from agents.run import errors, references
 from planet.envs.constructors import recording_env
-from planet.scripts import evaluate, parameters, resume, tasks
-from planet.tools.attr_dict import AttrDict
+from planet.scripts import evaluate, parameters, resume, tasks, train
 from planet.training import collection, utility
 from tests.agents.envs import declaring
 from tests.agents.envs.declaring import DRIFT
@@ -23,13 +22,12 @@ TASK = f'gym_{DRIFT}'
 
 def define(logdir, config='debug', **params):
   params = {'tasks': [TASK], 'isolate_envs': 'none', **params}
-  args = AttrDict(config=config, params=params)
+  args = train.Arguments(config=config, params=params)
   return resume.define_config(str(logdir), args)
 
 
 def start(logdir, **params):
-  config = define(logdir, **params)
-  resume.check(config, str(logdir))
+  config = resume.check(define(logdir, **params), str(logdir))
   utility.save_config(config, str(logdir))
   return config
 
@@ -50,7 +48,7 @@ def test_what_declares():
     ({'env': {'initial': True}}, "'initial' of the environment is unknown"),
     ({'env': 3}, "Parameter 'env' is 3"),
     ({'env': {'image_size': 64}, 'image_size': 32}, 'give one of them'),
-    ({'env': {'max_length': 5}}, 'too few'),
+    ({'env': {'max_length': 5}}, 'too few .* raise env: {max_length: N}'),
     ({'tasks': [TASK, 'carla']}, 'Several environments.*train them apart'),
   ],
 )
@@ -61,7 +59,9 @@ def test_bad_settings(params, message, tmp_path):
 
 def test_settings_reach_the_environment(tmp_path):
   """Size and length are the environment's, and what it was told is true."""
-  config = start(tmp_path, env={'wind': 2}, action_repeat=2)
+  config = start(
+    tmp_path, env={'wind': 2}, action_repeat=2, state_diagnostics=True
+  )
   (task,) = config.tasks
   assert (task.max_length, config.image_size) == (10, 32)
   env = task.env_ctor()
@@ -83,7 +83,7 @@ def test_settings_reach_the_environment(tmp_path):
 
 def test_initial_episodes(tmp_path):
   """The environment knows them, and its own actions are recorded."""
-  config = start(tmp_path, num_seed_episodes=1)
+  config = start(tmp_path, num_seed_episodes=1, state_diagnostics=True)
   collection.collect_initial_episodes(config)
   for phase in ('train', 'test'):
     (path,) = (tmp_path / f'{phase}_episodes').iterdir()
@@ -93,7 +93,7 @@ def test_initial_episodes(tmp_path):
 
 
 def test_one_task_for_each_value(tmp_path):
-  config = start(tmp_path, env={'places': [1, 2]})
+  config = start(tmp_path, env={'places': [1, 2]}, state_diagnostics=True)
   names = [x.name for x in config.tasks]
   assert [x[-2:] for x in names] == ['_1', '_2']
   found = [x.env_ctor().reset()['state'][1] for x in config.tasks]
@@ -188,10 +188,10 @@ def test_videos_show_what_the_environment_offers():
   task = tasks.define(TASK, parameters.build('debug', {'tasks': [TASK]}))
   env = recording_env(task.env_ctor, None, ['image'], 1)
   bar = argparse.Namespace(update=lambda *unused: None)
-  episode = evaluate.play_once(Agent(), env, bar, overview=True)
+  facts = {'number': 1, 'action_repeat': 1}
+  episode = evaluate.play_once(Agent(), env, bar, overview=True, **facts)
   assert episode.maps.shape == (20, 9, 9, 3)
   assert episode.captions == ('0.5',) * 20
-  episode.number, episode.action_repeat = 1, 1
   # Two lines of text.
   assert evaluate.annotate(episode).shape[1:] == (256 + 48, 256 + 256, 3)
 

@@ -1,9 +1,22 @@
 """One sentence about each mistake of an environment."""
 
+import sys
+
+import numpy as np
 import pytest
 
-from agents.envs import adapters, batch_env, wrappers
+from agents.envs import (
+  adapters,
+  batch_env,
+  declared,
+  spaces,
+  vector,
+  wrappers,
+)
+from agents.pipeline import toolbox
 from agents.run import errors
+from baselines_her import envs
+from planet.control import wrappers as control
 from tests.agents.envs import odd_gymnasium
 
 
@@ -30,18 +43,152 @@ def play(name):
       r'Growing-v0 .* of shape \(4,\) in step 4, but',
     ),
     ('Faulty', errors.EnvError, 'failed in step 5 with ZeroDivisionError'),
+    ('Exit', errors.EnvError, 'Exit-v0 failed in step 5 with SystemExit.0.'),
+    ('Last', errors.EnvError, 'Last-v0 returned info None in step 10'),
     ('NoImage', errors.EnvError, 'NoImage-v0 returns None; with'),
     ('Blind', errors.UsageError, 'takes no render_mode'),
-    ('Brokn', errors.UsageError, 'Did you mean: `OddBroken`'),
+    ('Brokn', errors.UsageError, 'Did you mean OddBroken-v0'),
   ],
 )
 def test_mistakes(name, kind, message):
   with pytest.raises(kind, match=message) as caught:
     play(name)
-  raised = name in ('Broken', 'Faulty')
+  raised = name in ('Broken', 'Faulty', 'Exit')
   details = getattr(caught.value, 'details', '')
   assert details.count('Traceback') == raised
   assert ('/odd_gymnasium.py' in details) == raised
+
+
+class Scripted:
+  """Environment whose second step returns or raises what it is given."""
+
+  def __init__(self, transition, space):
+    self.observation_space, self.action_space = space, space
+    self._transition, self._steps = transition, 0
+
+  def reset(self):
+    observ, *_ = self._regular()
+    return observ
+
+  def step(self, action):
+    self._steps += 1
+    if self._steps < 2:
+      return self._regular()
+    if isinstance(self._transition, BaseException):
+      raise self._transition
+    change = self._transition
+    return tuple(change.get(i, x) for i, x in enumerate(self._regular()))
+
+  def _regular(self):
+    zeros = np.zeros(2, np.float32)
+    parts = getattr(self.observation_space, 'spaces', None)
+    return dict.fromkeys(parts, zeros) if parts else zeros, 1.0, False, {}
+
+
+BOX = spaces.box(-np.ones(2), np.ones(2))
+GOALS = spaces.dictionary({'observation': BOX, 'achieved_goal': BOX})
+ZEROS = np.zeros(2)
+
+
+@pytest.mark.parametrize(
+  'space, transition, words',
+  [
+    (BOX, SystemExit(0), r'failed in step 2 with SystemExit\(0\)'),
+    (BOX, GeneratorExit(), 'failed in step 2 with GeneratorExit'),
+    (BOX, StopIteration(), 'failed in step 2 with StopIteration'),
+    (BOX, {0: None}, 'as an observation None in step 2'),
+    (BOX, {0: np.array(['a', 'b'])}, "array.*'a'.* in step 2"),
+    (BOX, {0: [[1], [1, 2]]}, r'\[\[1\], \[1, 2\]\] in step 2'),
+    (BOX, {0: np.zeros(3)}, r'shape \(3,\) in step 2'),
+    (BOX, {1: None}, 'reward None in step 2'),
+    (BOX, {1: 'good'}, "reward 'good' in step 2"),
+    (BOX, {1: np.ones(2)}, 'reward array.* in step 2'),
+    (BOX, {1: 1j}, 'reward 1j in step 2'),
+    (BOX, {2: 'yes'}, "the end 'yes' in step 2"),
+    (BOX, {3: None}, 'info None in step 2'),
+    (GOALS, {0: None}, 'observation None in step 2'),
+    (GOALS, {0: {'observation': ZEROS}}, 'without achieved_goal in step 2'),
+    (GOALS, {0: {'observation': ZEROS, 'achieved_goal': np.zeros(3)}}, '3,'),
+    (GOALS, {0: {'observation': ZEROS, 'achieved_goal': 'here'}}, "'here'"),
+  ],
+)
+def test_mistakes_of_a_later_step(space, transition, words):
+  """One sentence with environment, step and value."""
+  env = wrappers.Guard(Scripted(transition, space), 'Mine-v0')
+  env.reset()
+  env.step(ZEROS)
+  with pytest.raises(errors.EnvError, match=words) as caught:
+    env.step(ZEROS)
+  assert 'Mine-v0' in str(caught.value)
+
+
+@pytest.mark.parametrize(
+  'transition',
+  [
+    {0: [0.5, 1]},
+    {0: np.zeros(2, int)},
+    {1: np.ones(1)},
+    {1: np.float32(2)},
+    {1: 3},
+    {1: True},
+    {2: np.bool_(True)},
+    {2: 1},
+  ],
+)
+def test_unusual_values(transition):
+  """What environments of others return, and what can be used."""
+  env = wrappers.Guard(Scripted(transition, BOX), 'Mine-v0')
+  env.reset()
+  env.step(ZEROS)
+  assert np.ndim(env.step(ZEROS)[1]) == 0
+
+
+@pytest.mark.parametrize(
+  'fault, words',
+  [
+    (lambda r: r[:-1], r'shape \(4,\) .* batch of 5'),
+    (lambda r: r.astype(str), 'dtype <U'),
+    (lambda r: r * np.nan, 'reward that is NaN'),
+    (lambda r: None, 'dtype object'),
+    (lambda r: sys.exit(0), 'in compute_reward with SystemExit'),
+  ],
+)
+def test_rewards_of_goals(fault, words):
+  env = envs.make('FetchReach-v1')
+  inner = env.unwrapped
+  compute = inner.compute_reward
+  goals = np.zeros((5, 3))
+  assert env.compute_reward(goals, goals, {}).shape == (5,)
+  inner.compute_reward = lambda *args: fault(compute(*args))
+  with pytest.raises(errors.EnvError, match=words) as caught:
+    env.compute_reward(goals, goals, {})
+  assert 'FetchReach-v' in str(caught.value)
+  env.close()
+
+
+@pytest.mark.parametrize(
+  'image, words',
+  [
+    (None, 'returns None'),
+    (np.zeros(8), r'shape \(8,\)'),
+    (np.zeros((8, 8, 3), str), 'returns array'),
+    (np.zeros((8, 8, 5), np.uint8), r'\(8, 8, 5\).* 3 channels'),
+    (np.zeros((8, 8, 3), int), 'from int64 to uint8'),
+  ],
+)
+def test_images_of_a_later_step(image, words):
+  """Also those that can be shown, but not learned from."""
+  images = [np.zeros((8, 8, 3), np.uint8), image]
+
+  class Drawing(Scripted):
+    def render(self, mode):
+      return images[self._steps]
+
+  env = wrappers.Guard(Drawing({}, BOX), 'Mine-v0')
+  env = control.PixelObservations(control.ObservationDict(env), (8, 8))
+  env.reset()
+  with pytest.raises(errors.EnvError, match=words):
+    env.step(ZEROS)
 
 
 def test_unknown_module():
@@ -62,3 +209,28 @@ def test_traceback_comes_once(workers):
     batch.close()
   assert 'Traceback' not in str(caught.value)
   assert caught.value.details.count('Traceback') == 1
+
+
+@pytest.mark.parametrize('name', ['exits_at_once:X-v0', 'exits_at_once:make'])
+def test_module_that_exits(tmp_path, monkeypatch, name):
+  """Also if it is only asked for its settings."""
+  (tmp_path / 'exits_at_once.py').write_text('import sys; sys.exit(0)')
+  monkeypatch.syspath_prepend(tmp_path)
+  assert declared.find(name) is None
+  with pytest.raises(errors.EnvError, match=r'in its module.* SystemExit\(0\)'):
+    adapters.create(name)
+  with pytest.raises(errors.UsageError, match="'exits_at_once' ends the prog"):
+    toolbox.get_module('exits_at_once')
+
+
+def test_exit_while_closing():
+  """The environments after it are closed, and the program goes on."""
+  closed = []
+
+  class Closing(wrappers.Wrapper):
+    def close(self):
+      closed.append(self)
+      raise SystemExit(0)
+
+  vector.Group([lambda: Closing(None)] * 2).close()
+  assert len(closed) == 2

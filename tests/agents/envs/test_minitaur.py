@@ -6,13 +6,19 @@ import numpy as np
 import pytest
 
 from agents.envs import minitaur
+from agents.run import errors
+from agents.tools import continuous
 
 
 @pytest.mark.needs('pybullet')
-@pytest.mark.parametrize('duck', [False, True])
-def test_minitaur(duck):
+@pytest.mark.parametrize('name', ['minitaur', 'duck_minitaur'])
+def test_minitaur(name):
   """The original cannot find the one with the duck."""
-  env = minitaur.minitaur(duck)
+  settings = {'action_repeat': 3}
+  env = continuous.make(name, settings=settings)
+  assert env.unwrapped._action_repeat == 15  # with 5 steps of the motors
+  with pytest.raises(errors.EnvError, match=f'{name} failed in its const'):
+    continuous.make(name, settings={'legs': 3})
   assert env.observation_space.shape == (28,)
   assert env.action_space.shape == (8,)
   assert env.reset().shape == (28,)

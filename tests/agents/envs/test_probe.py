@@ -3,11 +3,14 @@
 import functools
 import logging
 import os
+import types
 
+import gymnasium
 import numpy as np
 import pytest
 
-from agents.envs import hosts, opengl, probe
+from agents.envs import hosts, opengl, probe, spaces
+from agents.pipeline import base
 from tests import processes, scripted_envs
 
 
@@ -45,6 +48,18 @@ def test_describe():
   }
   action = {'typ': 'Box', 'dim': [1], 'lim': [[-1.0], [1.0]]}
   assert found['action_space'] == {'agent': action}
+
+
+def test_actions_that_do_not_start_at_zero():
+  """Random actions of the pipeline begin where the environment does."""
+  env = types.SimpleNamespace(
+    observation_space=spaces.box([-1], [1]),
+    action_space=gymnasium.spaces.Discrete(3, start=5),
+  )
+  space = probe.describe(env)['action_space']['agent']
+  assert space == {'typ': 'Discrete', 'dim': 3, 'lim': None, 'start': 5}
+  agent = base.AgentBase(None, {}, action_space=space)
+  assert set(agent.random_action_generator(200)['actions']) == {5, 6, 7}
 
 
 def test_failures_arrive():

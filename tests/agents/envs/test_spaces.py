@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from agents import evaluation
-from agents.envs import adapters, check, continuous, spaces
+from agents.envs import adapters, check, contract, spaces
 from agents.pipeline import worker
 from agents.run import errors
+from agents.tools import continuous
 from baselines_her import vec_env
 from planet.envs import gym_pixels
 from tests.agents.envs import strict
@@ -107,4 +108,4 @@ def test_planet_refuses_one_bound_in_the_check_too():
   env = strict.Strict('half')
   env.action_space = spaces.box([0, 0], [np.inf, np.inf])
   with pytest.raises(errors.UsageError, match='one bound'):
-    check.check_spaces(adapters.adapt(env), 'it', 'planet')
+    contract.check_spaces(adapters.adapt(env), 'it', 'planet')

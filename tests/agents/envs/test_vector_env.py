@@ -7,9 +7,10 @@ import signal
 import numpy as np
 import pytest
 
-from agents.envs import adapters, spaces, wrappers
+from agents.envs import adapters, spaces
 from agents.envs.batch_env import BatchEnv
-from agents.envs.continuous import ScaledVectorEnv
+from agents.tools import wrappers
+from agents.tools.continuous import ScaledVectorEnv
 from tests import processes, scripted_envs
 from tests.agents.envs import odd_gymnasium
 

@@ -200,6 +200,11 @@ def test_two_agents(session):
   [
     ({'nan_at': 2}, 'NaN observation agent .*CountEnv'),
     ({'fail_at': 2}, r"CountEnv failed in step 2 with KeyError\('broken'\)"),
+    ({'exit_at': 2}, r'CountEnv failed in step 2 with SystemExit\(0\)'),
+    ({'reward': '1'}, "CountEnv returned reward '1' in step 1"),
+    ({'reward': np.nan}, 'NaN reward .*CountEnv'),
+    # More than 32 bits can hold.
+    ({'reward': 1e300}, 'Infinite reward .*CountEnv'),
   ],
 )
 def test_bad_environments(session, count, kwargs, message):

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import re
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -37,12 +38,23 @@ def box(*shape):
   return {'typ': 'Box', 'dim': list(shape), 'lim': None}
 
 
+CHOICE = {'typ': 'Discrete', 'dim': ACTION, 'lim': None}
+
+
+def find_actions(config):
+  """Space that the network of a configuration is for."""
+  discrete = config['network'] is networks.feed_forward_categorical
+  return CHOICE if discrete else box(ACTION)
+
+
 @contextlib.contextmanager
 def make_agent(config, session=None):
   """Agent with its memory, in a session with initialised variables."""
-  session = session or sessions.SmallSession()
+  session, space = session or sessions.SmallSession(), find_actions(config)
   train = episodes.EpisodeMemory(
-    session, keys=ppo_pendulum.KEYS, max_length=config['max_length']
+    session,
+    keys=ppo_pendulum.find_keys(space),
+    max_length=config['max_length'],
   )
   memory = {'train': train}
   with session.graph.as_default(), session.tf_session().as_default():
@@ -51,7 +63,7 @@ def make_agent(config, session=None):
       session,
       memory,
       observation_space=box(OBSERV),
-      action_space=box(ACTION),
+      action_space=space,
       policy=functools.partial(policy_lib.Policy, config=config),
       sampler=samplers.Compose(
         [samplers.pick_memory, samplers.take_episodes],
@@ -120,7 +132,7 @@ class Explorer:
       rows.append(row)
       if watch:
         watch(row, done)
-    half_step = {k: np.full_like(v, np.nan) for k, v in rows[0].items()}
+    half_step = {k: np.zeros_like(v) for k, v in rows[0].items()}
     half_step.update(
       {'/observations/agent': stream.observ, '/masks': stream.masks}
     )
@@ -131,9 +143,12 @@ class Explorer:
 class TemplateBatch:
   """What the algorithm needs to know of environments."""
 
-  def __init__(self):
+  def __init__(self, space):
     self.observ = tf.zeros([WORKERS, OBSERV])
     self.action = tf.zeros([WORKERS, ACTION])
+    if space is CHOICE:
+      self.action = tf.zeros([WORKERS], tf.int32)
+    self.action_space = gymnasium.spaces.Discrete(ACTION)
     self.reward = tf.zeros([WORKERS])
 
   def __len__(self):
@@ -146,9 +161,11 @@ class Reference:
   def __init__(self, config):
     self._graph = tf.Graph()
     with self._graph.as_default():
-      batch = TemplateBatch()
+      batch = TemplateBatch(find_actions(config))
       self._observ = tf.placeholder(tf.float32, (WORKERS, OBSERV))
-      self._action = tf.placeholder(tf.float32, (WORKERS, ACTION))
+      self._action = tf.placeholder_with_default(
+        batch.action, batch.action.shape
+      )
       self._reward = tf.placeholder(tf.float32, (WORKERS,))
       self._rows = tf.placeholder(tf.int32, (None,))
       yes, no = tf.constant(True), tf.constant(False)
@@ -196,7 +213,12 @@ def find_variables():
 
 
 @pytest.mark.parametrize(
-  'network', [pytest.param('feed_forward', marks=pytest.mark.slow), 'recurrent']
+  'network',
+  [
+    pytest.param('feed_forward_gaussian', marks=pytest.mark.slow),
+    'recurrent_gaussian',
+    'feed_forward_categorical',
+  ],
 )
 def test_equals_algorithm_with_own_memory(network):
   """Bitwise: weights, slots of Adam, filters and penalty of two updates.
@@ -204,7 +226,10 @@ def test_equals_algorithm_with_own_memory(network):
   Episodes reach over the updates, and one that ends together with the last
   one that fits is dropped.
   """
-  config = make_config(network=getattr(networks, f'{network}_gaussian'))
+  config = make_config(
+    network=getattr(networks, network),
+    gae_lambda=0.9 if network == 'recurrent_gaussian' else None,
+  )
   reference = Reference(config)
   with make_agent(config) as agent:
     variables, sess = find_variables(), tf.get_default_session()
@@ -294,10 +319,9 @@ def test_configuration_has_to_be_complete(key):
 
 
 def test_refuses_other_spaces():
-  discrete = {'typ': 'Discrete', 'dim': 3, 'lim': None}
   arguments = [
     ('observations', {'observation_space': None, 'action_space': box(2)}),
-    ('actions', {'observation_space': box(4), 'action_space': discrete}),
+    ('actions', {'observation_space': box(4), 'action_space': None}),
     ('vectors', {'observation_space': box(4), 'action_space': box(2, 2)}),
   ]
   for words, spaces in arguments:

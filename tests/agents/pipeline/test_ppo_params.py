@@ -1,16 +1,16 @@
 """Parameters of PPO, and a session that is run with them."""
 
+import json
 import os
 
 import numpy as np
 import pytest
 
 from agents import configs
-from agents.envs import continuous
-from agents.pipeline import env_config, session
+from agents.pipeline import env_config, logs, session
 from agents.pipeline.params import ppo_cheetah, ppo_pendulum
 from agents.run import errors, files
-from agents.tools import AttrDict
+from agents.tools import AttrDict, continuous
 from tests import processes
 
 MODULES = {'pybullet_pendulum': ppo_pendulum, 'pybullet_cheetah': ppo_cheetah}
@@ -67,6 +67,10 @@ def test_overrides():
     },
   )
   tree = ppo_pendulum.gen_params(cpanel)
+  assert tree['runner']['test_act']
+  cpanel['ppo']['eval_episodes'] = 0
+  runner = ppo_pendulum.gen_params(cpanel)['runner']
+  assert not runner['test_act'] and runner['score'] == '/reward/train/episodic'
   config = tree['agents']['agent']['policy']['args']['config']
   assert config['discount'] == 0.9
   assert config['network'] == 'recurrent_gaussian'
@@ -81,6 +85,7 @@ def test_overrides():
     ({'config': 'pybullet_pendul'}, 'pybullet_pendulum'),
     ({'ppo': {'learning_rat': 1}}, 'learning_rate'),
     ({'gamma': 'high'}, 'discount'),
+    ({'ppo': {'steps': 9}}, "'steps' in key 'ppo' .* 'number_epochs' instead"),
     ({'config': 'pybullet_minitaur'}, 'id'),
     ({'model_name': 'Pendul-v1'}, 'Pendulum-v1'),
   ],
@@ -93,10 +98,14 @@ def test_mistakes(given, words):
 
 @pytest.mark.slow
 @pytest.mark.needs('pybullet')
-def test_session(tmp_path):
+@pytest.mark.parametrize(
+  'env', ['', '"config": "default", "model_name": "CartPole-v1", ']
+)
+def test_session(env, tmp_path):
   """Train, resume and play with the command line; exit code 0."""
   small = (
-    '{"number_epochs": 2, "epoch_size": 1, "n_episodes": 2, "num_workers": 2, '
+    f'{{{env}"number_epochs": 2, '
+    '"epoch_size": 1, "n_episodes": 2, "num_workers": 2, '
     '"n_update": 2, "max_exec_iter": 1, "env_processes": 0, '
     '"ppo": {"eval_episodes": 2, "policy_layers": [5], "max_length": 20}}'
   )
@@ -117,3 +126,25 @@ def test_session(tmp_path):
     *run, *load, '--play', '--play-episodes', '1', '--dry-run', *quiet
   )
   assert 'eval return' in output
+
+
+@pytest.mark.slow
+def test_discrete_actions_are_learned(tmp_path):
+  """CartPole is held for 150 of at most 200 steps within eight epochs."""
+  panel = {
+    'config': 'default',
+    'model_name': 'CartPole-v1',
+    'number_epochs': 8,
+    'epoch_size': 3,
+    'num_workers': 8,
+    'n_episodes': 16,
+    'ppo': {'eval_episodes': 8, 'max_length': 200},
+  }
+  params = '--params', 'agents.pipeline.params.ppo_pendulum'
+  place = '--session-path', str(tmp_path), '--session-name', 'pole'
+  more = '--cpanel', json.dumps(panel), '--no-monitor-gpu'
+  processes.run_python('-m', 'scripts.main', *params, *place, *more)
+  found = logs.read(str(tmp_path / 'pole' / 'varlog.json'))
+  scores = found['/reward/train/episodic']
+  means = scores['sum'] / scores['num']
+  assert means[0] < 60 and means[-1] > 150, means

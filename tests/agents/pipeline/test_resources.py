@@ -8,6 +8,7 @@ import types
 import pytest
 
 from agents.pipeline import logs, resources
+from agents.run import locks
 
 LOGGER = logs.Logger()
 
@@ -130,3 +131,18 @@ def test_failing_driver(tmp_path, monkeypatch):
   thread.stop()
   (sentence,) = heard
   assert 'no longer recorded' in sentence and '9' in sentence
+
+
+def test_folder_that_is_gone(tmp_path, capfd):
+  """The run says so, not this thread."""
+  folder = tmp_path / 'run'
+  folder.mkdir()
+  held = locks.try_lock(str(folder / 'lock'))
+  thread = resources.ResourceThread(
+    str(folder / 'monlog.json'), LOGGER, gpu=False, period=0.05, window=4
+  )
+  folder.rename(tmp_path / 'elsewhere')
+  thread.start()
+  thread.join(20)
+  assert not thread.is_alive() and 'Traceback' not in capfd.readouterr().err
+  held.release()

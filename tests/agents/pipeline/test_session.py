@@ -89,8 +89,17 @@ def test_session_only(tmp_path):
   assert start(tmp_path, '--create-session-only') == 0
   path = tmp_path / 'all' / 'run'
   assert os.listdir(path / 'checkpoints') == ['checkpoint-0']
-  assert load(path, '--resume') == 0
+  flags = '--session-path=x', '--session-name=x', '--msg=x', '--log-level=1'
+  assert load(path, '--resume', *flags) == 0
   assert len(os.listdir(path / 'checkpoints')) == 3
+  told = re.findall(
+    'Flag (.*) has no effect with (.*)\\.', (path / 'report.log').read_text()
+  )
+  assert told == [
+    ('--session-path', '--load-checkpoint'),
+    ('--session-name', '--resume'),
+    ('--msg', '--resume'),
+  ]
 
 
 def test_generated_name(tmp_path):

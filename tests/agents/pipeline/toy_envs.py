@@ -15,6 +15,8 @@ class CountEnv:
     truncated: Whether the end is a limit of time.
     nan_at: Step whose observation is NaN.
     fail_at: Step that raises an error.
+    exit_at: Step that ends the program.
+    reward: Reward instead of t.
     restorable: Whether the state can be read and set.
     info: Name of an info that is only told every other step.
   """
@@ -29,12 +31,15 @@ class CountEnv:
     restorable=False,
     info=None,
     fail_at=None,
+    exit_at=None,
+    reward=None,
   ):
     self.observation_space = spaces.box([-99] * 3, [99] * 3)
     self.action_space = spaces.box([-1], [1])
     self.np_random = np.random.default_rng(0)
     self._length, self._truncated = length, truncated
     self._nan_at, self._fail_at, self._info = nan_at, fail_at, info
+    self._exit_at, self._reward = exit_at, reward
     self._state = [0, -1, 0.0]
     if restorable:
       self.get_env_state = lambda: [float(x) for x in self._state]
@@ -53,11 +58,14 @@ class CountEnv:
     time = self._state[0]
     if time == self._fail_at:
       raise KeyError('broken')
+    if time == self._exit_at:
+      raise SystemExit(0)
     done = time >= self._length
     info = {'truncated': True} if done and self._truncated else {}
     if self._info and time % 2:
       info[self._info] = {'number': time, 'size': time / 2, 'name': 'text'}
-    return self._observe(), float(time), done, info
+    reward = float(time) if self._reward is None else self._reward
+    return self._observe(), reward, done, info
 
   def render(self, mode):
     assert mode == 'rgb_array'

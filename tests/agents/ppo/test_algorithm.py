@@ -3,7 +3,7 @@
 import numpy as np
 
 from agents import configs, networks, ppo, tools
-from agents.envs import wrappers
+from agents.tools import wrappers
 from agents.tools.tf1 import tf
 from tests import golden, graphs, scripted_envs
 from tests.agents.ppo import recorded, scripted

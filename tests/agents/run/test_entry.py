@@ -107,6 +107,8 @@ def fail(error):
     (errors.WorkerDeath('Killed.'), 1, 'Killed. Repeat the command'),
     (OSError(errno.ENOSPC, 'No space left on device'), 1, 'disk is full'),
     (RuntimeError('x; No space left on device'), 1, 'disk is full'),
+    (OSError(errno.EFBIG, 'File too large'), 1, 'disk is full'),
+    (RuntimeError('x; File too large'), 1, 'ulimit -f'),
     (OSError(errno.EIO, 'Input/output error', 'f'), 1, 'error (f)'),
     (stopping.StopRequested(), 0, 'Stopped.'),
   ],

@@ -1,10 +1,13 @@
 """Files that are complete or absent, and YAML 1.2."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 
 from agents.run import errors, files
+from tests import golden
 
 
 def test_failing_writer_keeps_the_old_file(tmp_path):
@@ -64,3 +67,49 @@ def test_paths_that_tensorflow_cannot_read(name, tmp_path):
   with pytest.raises(errors.UsageError, match='cannot read files in'):
     files.check_writable(str(tmp_path / name))
   assert not list(tmp_path.iterdir())
+
+
+ADDRESSES = 'gs://bucket/run', 's3://bucket', 'file:///tmp/run', 'hdfs:/run'
+
+
+@pytest.mark.parametrize('path', [*ADDRESSES, '~nobody-of-that-name/run'])
+def test_paths_that_are_none(path):
+  """An address or an unknown home does not become a folder."""
+  with pytest.raises(errors.UsageError, match='address|no home directory'):
+    files.expand(path)
+
+
+def test_expanded_paths(monkeypatch):
+  monkeypatch.setenv('HOME', '/home/me')
+  assert files.expand('~/run') == '/home/me/run'
+  for path in ('run', '/a:b/c', 'a/~', 'C:', './gs:/run'):
+    assert files.expand(path) == path
+
+
+@pytest.mark.parametrize(
+  'path', ['gs://bucket/run', '~nobody-of-that-name/run']
+)
+@pytest.mark.parametrize(
+  'command',
+  [
+    'planet.scripts.train --config debug --logdir',
+    'agents.train_ppo --config=pendulum --logdir',
+    'baselines_her.run --env=FetchReach-v1 --log_path',
+    'agents.pipeline.main --params agents.pipeline.params.ddpg_pendulum'
+    ' --session-path',
+  ],
+)
+def test_programs_refuse_such_paths(command, path, tmp_path):
+  """Nothing is written, before long work."""
+  module, *words = command.split()
+  result = subprocess.run(
+    [sys.executable, '-m', module, *words[:-1], f'{words[-1]}={path}'],
+    env={**os.environ, 'PYTHONPATH': golden.ROOT},
+    cwd=tmp_path,
+    capture_output=True,
+    text=True,
+  )
+  assert result.returncode == 2, result.stderr
+  assert 'address' in result.stderr or 'no home directory' in result.stderr
+  assert 'Traceback' not in result.stderr
+  assert not os.listdir(tmp_path)

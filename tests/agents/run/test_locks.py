@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from agents.run import files, locks, log
+from agents.run import files, locks, log, mpi
 from tests import golden
 
 # A process on another host, where no file system has flock.
@@ -144,3 +144,33 @@ def test_folder_that_is_gone(how, tmp_path):
   assert not folder.exists() or not os.listdir(folder)
   held.release()
   files.write_yaml(str(folder / 'file.yaml'), {})
+
+
+def test_checkpoints_of_a_folder_that_is_gone(tmp_path):
+  """Neither a folder, nor a file of TensorFlow, nor events."""
+  from agents.run import checkpoint
+  from agents.tools import saver
+  from agents.tools.tf1 import tf
+
+  folder = tmp_path / 'run'
+  folder.mkdir()
+  held = locks.try_lock(str(folder / 'lock'))
+  with tf.Graph().as_default(), tf.Session() as sess:
+    variable = tf.Variable(1.0)
+    sess.run(variable.initializer)
+    save = saver.Saver([variable])
+    store = checkpoint.Checkpoints(
+      str(folder), mpi.world(), define_saver=lambda **unused: save
+    )
+    store.save('1', {}, sess)
+    folder.rename(tmp_path / 'elsewhere')
+    for write in (
+      lambda: store.save('2', {}, sess),
+      lambda: save.save(sess, str(folder / 'model.ckpt'), 3),
+      lambda: checkpoint.keep_best(sess, save, str(folder), 3, 1.0),
+      lambda: log.Events(str(folder / 'scalars')).write(1, {'a': 1.0}),
+    ):
+      with pytest.raises(locks.Lost, match='moved or deleted'):
+        write()
+  assert not folder.exists()
+  held.release()

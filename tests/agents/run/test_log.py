@@ -2,13 +2,16 @@
 
 import fcntl
 import json
+import math
 import os
 import threading
 
 import pytest
 
-from agents.run import log
+from agents import display
+from agents.run import log, plot
 from agents.run.log import MetricsWriter
+from agents.tools import attr_dict
 
 
 def read(folder):
@@ -91,19 +94,17 @@ def test_append_waits_for_others(tmp_path):
 
 
 def test_plain_names(tmp_path):
-  """Events over environment steps, beside the lines with their tags."""
+  """Lines, and events over environment steps, have the same names."""
   writer = MetricsWriter(str(tmp_path))
   tags = {'graph/a/objectives/image': -3, 'x/optimizer_main/grad_norm': 2}
-  name = 'a/test_gym_Pendulum-v1/return'
-  assert log.plain_name(name, 'test') == 'returns/test_gym_Pendulum-v1'
   writer.write('train', 5, 7, {**tags, 'other': 1}, env_steps=1000)
   writer.write('epoch', 1, 9, {'test_return': 10}, env_steps=2000)
   assert list(log.iterate_events(str(tmp_path / 'scalars')))[0][1] == 1000
   assert log.read_events(str(tmp_path / 'scalars')) == [
-    {'objectives/image/train': -3, 'gradients/norm': 2},
-    {'returns/test': 10},
+    {'loss/image': 3, 'optimizer/grad_norm': 2, 'other': 1},
+    {'return/test': 10},
   ]
-  assert read(tmp_path)[0]['graph/a/objectives/image'] == -3
+  assert read(tmp_path)[0]['loss/image'] == 3
 
 
 def test_read_metrics(tmp_path):
@@ -177,3 +178,63 @@ def test_lines_that_are_no_metrics(tmp_path, caplog):
   assert found == [{'phase': 'train', 'step': 1, 'global_step': 1, 'x': 2}]
   (record,) = caplog.records
   assert record.getMessage().endswith('metrics.jsonl: 6.')
+
+
+HUGE = '1' + 400 * '0'
+
+
+@pytest.mark.parametrize(
+  'line',
+  [
+    f'{{"phase": "train", "step": 2, "global_step": {HUGE}}}',
+    '{"phase": "train", "step": 2, "global_step": NaN}',
+    f'{{"phase": "train", "step": 2, "global_step": 2, "x": {HUGE}}}',
+    '[' * 100000,
+    '\0\ufffd',
+  ],
+)
+def test_unusual_lines_of_metrics(line, tmp_path):
+  """What Python reads as JSON, but curves cannot show."""
+  good = '{"phase": "train", "step": 1, "global_step": 1, "x": 2}'
+  (tmp_path / 'metrics.jsonl').write_text(f'{line}\n{good}\n')
+  assert log.read_metrics(str(tmp_path)) == [json.loads(good)]
+
+
+@pytest.mark.parametrize(
+  'line', ['train,text,1', '"' + 200000 * 'x', 'train,1,inf', '\0,\0,\0', '']
+)
+def test_damaged_rows_of_scores(line, tmp_path):
+  """They are left out, by plots and by PPO that continues the run."""
+  path = tmp_path / 'scores.csv'
+  path.write_text(f'phase,global_step,mean_score\ntrain,5,1.5\n{line}\n')
+  with open(path, 'a') as file_:
+    file_.write('train,9,2.5\n')
+  (points,) = plot.read_seeds(str(path), 'global_step', 'mean_score').values()
+  assert points[1].tolist()[0] == 1.5
+  config = attr_dict.AttrDict(
+    logdir=str(tmp_path),
+    update_every=1,
+    eval_episodes=1,
+    max_length=10,
+    steps=100,
+    update_epochs=1,
+  )
+  display.Display(config, first_step=9).close()
+  assert 'train,5,1.5' in path.read_text()
+
+
+def test_records_of_epochs():
+  """Totals go on, values do not; each is given out once, when it is done."""
+  record = log.EpochRecord('folder', ['return', 'loss'])
+  record.totals['updates'] = 2
+  record.add({'return': 1.0})
+  assert record.take() is None
+  record.add({'return': 2.0, 'epoch': 1})
+  record.complete = True
+  taken = record.take()
+  assert taken.pop('seconds') >= 0 and math.isnan(taken.pop('loss'))
+  wanted = {'logdir': 'folder', 'return': 2.0, 'epoch': 1, 'updates': 2}
+  assert taken == wanted and record.take() is None
+  record.complete = True
+  taken = record.take()
+  assert math.isnan(taken['return']) and taken['updates'] == 2

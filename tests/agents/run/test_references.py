@@ -171,3 +171,19 @@ def test_values():
 def test_named_tuples_are_lists():
   point = collections.namedtuple('Point', 'x, y')
   assert references.to_plain(point(1, 'a')) == [1, 'a']
+
+
+def test_modules():
+  """A module can be named; trusting one that imports it is not enough."""
+  import xml.etree.ElementTree as module
+
+  name = references.name_of(module)
+  assert name == 'xml.etree.ElementTree:'
+  assert references.resolve(name, references.Trust(('xml',))) is module
+  assert references.resolve('json:', references.Trust(('json',)))
+  # One that its package does not import.
+  trust = references.Trust(('tests',))
+  assert references.resolve('tests.docs:small', trust).__name__
+  for stranger in ('xml.etree.ElementTree:sys', 'agents.run:files'):
+    with pytest.raises(references.NotTrusted):
+      references.resolve(stranger, references.Trust(('xml',)))

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import io
+import math
 import os
 import random
 import signal
@@ -15,7 +16,8 @@ import traceback
 import numpy as np
 import pytest
 
-from agents.run import folder, stopping, training
+from agents.run import errors, folder, stopping, training
+from agents.run.log import MetricsWriter, read_events, read_metrics
 
 SCRIPT = """
 import logging
@@ -314,3 +316,81 @@ def test_silence_of_two_threads(capsys):
     thread.join()
   print('heard')
   assert capsys.readouterr().out == 'heard\n'
+
+
+def work_with_metrics(folder):
+  """Yields two records, each with a line of metrics before it."""
+  with contextlib.closing(MetricsWriter(folder)) as writer:
+    for epoch in (1, 2):
+      writer.write('epoch', epoch, 10 * epoch, {'test_return': 1}, 50 * epoch)
+      yield {'epoch': epoch}
+
+
+def test_scalars_of_the_user(tmp_path):
+  """They are where the others are, at the steps of the record."""
+  records = training.Training(lambda: work_with_metrics(str(tmp_path)))
+  with pytest.raises(errors.UsageError, match='within the loop'):
+    records.log({'a': 1})
+  for record in records:
+    records.log({'mine/return': np.float32(record['epoch']), 'b': math.nan})
+    if record['epoch'] == 2:
+      records.log({'c': 4})
+  with pytest.raises(errors.UsageError, match='within the loop'):
+    records.log({'a': 1})
+  rows = read_metrics(str(tmp_path))
+  for row in rows:
+    del row['wall_time']
+  place = {'phase': 'own', 'step': 2, 'global_step': 20, 'env_steps': 100}
+  assert rows[3] == {**place, 'mine/return': 2.0, 'c': 4.0}
+  events = read_events(str(tmp_path / 'scalars'))
+  assert events[1] == {'return/test': 1, 'mine/return': 2, 'c': 4}
+  assert len(rows) == 4 and len(events) == 2
+
+
+@pytest.mark.parametrize(
+  'scalars, message',
+  [
+    ({'a': 'many'}, "Cannot log 'a': 'many'; give a number."),
+    ({'a': [1, 2]}, 'give a number'),
+    ({1: 2}, 'a name is text'),
+    ({' ': 2}, 'a name is text'),
+    ({'step': 2}, 'take another name'),
+  ],
+)
+def test_scalars_that_are_none(tmp_path, scalars, message):
+  """Refused as a whole, before anything is written."""
+  with training.Training(lambda: work_with_metrics(str(tmp_path))) as records:
+    next(records)
+    with pytest.raises(errors.UsageError) as error:
+      records.log({'good': 1, **scalars})
+    assert message in str(error.value)
+    assert len(read_metrics(str(tmp_path))) == 1
+
+
+def test_saves_when_asked():
+  """The training goes on, also where that fails; between records only."""
+  saved = []
+
+  def work():
+    with training.saving(lambda: saved.append(1 / (1 - len(saved)))):
+      yield {}
+      yield {}
+
+  records = training.Training(work)
+  with pytest.raises(errors.UsageError, match='Training.save needs a training'):
+    records.save()
+  next(records)
+  records.save()
+  next(records)
+  with pytest.raises(ZeroDivisionError):
+    records.save()
+  assert not list(records) and saved == [1]
+  with pytest.raises(errors.UsageError, match='within the loop'):
+    records.save()
+
+
+def test_scalars_without_a_folder():
+  with start([]) as records:
+    next(records)
+    with pytest.raises(errors.UsageError, match='give the training a logdir'):
+      records.log({'a': 1})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agents.envs import wrappers
+from agents.tools import wrappers
 from agents.tools.in_graph_env import InGraphEnv
 from agents.tools.tf1 import tf
 from tests import graphs, scripted_envs

@@ -30,11 +30,8 @@ for name in (
 ):
   package, _, attribute = name.rpartition('.')
   package = importlib.import_module(package)
-  if package.__name__.startswith('planet'):
-    # Packages that load everything allow for any order.
-    module = importlib.import_module(name)
-  value = getattr(package, attribute)
   module = importlib.import_module(name)
+  value = getattr(package, attribute)
   assert isinstance(module, types.ModuleType), name
   assert getattr(package, attribute) is value, name
   assert not isinstance(value, types.ModuleType), name
@@ -68,7 +65,7 @@ def test_one_home_for_one_concept():
   assert issubclass(planet.tools.AttrDict, agents.tools.AttrDict)
   for name in ('BatchEnv', 'InGraphBatchEnv'):
     assert getattr(planet.control, name) is getattr(agents.tools, name)
-  for name in ('ActionRepeat', 'ConvertTo32Bit', 'Async', 'PixelObservations'):
+  for name in ('ActionRepeat', 'ConvertTo32Bit', 'Async'):
     wrapper = getattr(planet.control.wrappers, name)
     assert wrapper is getattr(agents.tools.wrappers, name)
 

@@ -81,7 +81,10 @@ def test_memory_is_not_saved():
   make_agent(3, follow_state)
   assert not tf.global_variables()
   names = [x.op.name for x in tf.local_variables()]
-  assert names == ['agent_temporary/sum', 'agent_temporary/prev_action_var']
+  assert names == [
+    'agent_temporary/state_0',
+    'agent_temporary/prev_action_var',
+  ]
 
 
 def test_exploration():

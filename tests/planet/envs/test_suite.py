@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from agents.envs import wrappers
+from planet.control import wrappers
 from planet.envs import suite
 from tests import processes
 
 COMPARE = """
 import numpy as np
 from agents.envs import opengl
+from agents.run import errors
 from planet.envs import suite
 
 opengl.select_backend()
@@ -28,12 +29,20 @@ for size in (None, (480, 640)):
 assert images[0].std() > 10
 assert (images[0] == images[1]).all()
 assert env.reset()['image'].shape == (48, 48, 3)
+for camera in (-2, 2):
+  try:
+    suite.make('cheetah', 'run', 4, 250, camera_id=camera)
+  except errors.UsageError as error:
+    assert f'{camera}, but cheetah run has cameras 0 to 1;' in str(error)
+  else:
+    raise AssertionError(camera)
 print('same')
 """
 
 
 @pytest.mark.render
 def test_small_framebuffer_draws_the_same_picture():
+  """With one of the cameras that there are."""
   assert processes.run_python('-c', COMPARE).split() == ['same']
 
 

@@ -50,10 +50,10 @@ def test_disk_that_does_not_answer(episodes, tmp_path, capsys, monkeypatch):
   """Episodes keep their names, and the run goes on with the next command."""
   read = numpy_episodes.episode_reader
 
-  def fail(filename):
+  def fail(filename, **kwargs):
     if filename == str(episodes[1]):
       raise OSError(errno.EIO, os.strerror(errno.EIO), filename)
-    return read(filename)
+    return read(filename, **kwargs)
 
   monkeypatch.setattr(numpy_episodes, 'episode_reader', fail)
   assert work(tmp_path) == 1
@@ -72,7 +72,9 @@ def damage(path):
   path.write_bytes(content)
 
 
-@pytest.mark.parametrize('phase', ['train', 'test'])
+@pytest.mark.parametrize(
+  'phase', ['train', pytest.param('test', marks=pytest.mark.slow)]
+)
 def test_only_episode_is_damaged(phase, tmp_path, capsys):
   """What is missing is collected, with a sentence."""
   params = PARAMS.replace('num_seed_episodes: 0', 'num_seed_episodes: 1')

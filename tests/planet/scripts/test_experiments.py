@@ -1,5 +1,6 @@
 """Which runs of an experiment a process works on, and with which seeds."""
 
+import dataclasses
 import os
 
 import pytest
@@ -8,7 +9,6 @@ from agents.run import checkpoint, errors, stopping
 from agents.run import folder as run_folder
 from planet.scripts import resume, train
 from planet.tools import numpy_episodes
-from planet.tools.attr_dict import AttrDict
 from planet.training import running, utility
 
 
@@ -17,13 +17,9 @@ def make_args(logdir, **changes):
   args = dict(
     logdir=str(logdir),
     config='debug',
-    params=AttrDict(tasks=['dummy'], isolate_envs='none'),
-    num_runs=1,
-    ping_every=0,
-    resume_runs=True,
-    seed=None,
+    params={'tasks': ['dummy'], 'isolate_envs': 'none'},
   )
-  return AttrDict({**args, **changes})
+  return train.Arguments(**{**args, **changes})
 
 
 def make_foreign_run(folder):
@@ -88,6 +84,10 @@ def test_finished_run(tmp_path, capsys):
   printed = capsys.readouterr().out
   assert printed.count('Nothing to do: all runs in ') == 1
   assert 'raise total_env_steps or max_steps' in printed
+  args = make_args(tmp_path, params={'tasks': ['cheetah_run']})
+  train.main(dataclasses.replace(args, resume_runs=False))
+  printed = capsys.readouterr().out
+  assert 'have begun; omit --resume_runs False' in printed
 
 
 def test_episodes_are_checked_in_claimed_runs(tmp_path):
@@ -172,8 +172,8 @@ def test_runs_that_are_over_go_on(tmp_path, monkeypatch):
 
   def work(**changes):
     del worked[:]
-    params = AttrDict(args.params, **changes.pop('params', {}))
-    train.main(AttrDict(args, params=params, **changes))
+    params = {**args.params, **changes.pop('params', {})}
+    train.main(dataclasses.replace(args, params=params, **changes))
     return sorted(worked)
 
   monkeypatch.setattr(train, 'process', process)

@@ -1,13 +1,18 @@
 """Training on episodes that exist, without playing any."""
 
+import dataclasses
 import os
 
-from agents.run import files
+import numpy as np
+import pytest
+
+from agents.run import errors, files
 from agents.tools.tf1 import tf
 from planet import control, trained
-from planet.envs import dummy_env
-from planet.scripts import train
+from planet.envs import collect_dataset, dummy_env
+from planet.scripts import configs, train
 from planet.tools.bind import bind
+from planet.training import episode_folder
 from tests.planet.scripts import test_experiments
 
 PARAMS = {
@@ -39,8 +44,8 @@ def test_evaluation_plays_nevertheless(tmp_path):
 def process(folder, **changes):
   """Train in this process; returns what is shown of all epochs."""
   args = test_experiments.make_args(folder)
-  with args.params.unlocked:
-    args.params.update({**PARAMS, **changes})
+  params = {**args.params, **PARAMS, **changes}
+  args = dataclasses.replace(args, params=params)
   return list(train.process(str(folder), args))
 
 
@@ -55,3 +60,102 @@ def test_training_without_playing(tmp_path, capsys):
   for phase in ('train', 'test'):
     assert len(os.listdir(tmp_path / f'{phase}_episodes')) == 1
   assert (tmp_path / 'model.ckpt-20.index').exists()
+
+
+def test_only_what_is_used_is_read(tmp_path):
+  """Episodes with more, such as those of earlier versions, still suit."""
+  params = {'tasks': ['gym_Pendulum-v1'], 'logdir': str(tmp_path)}
+  config = configs.make('debug', params)
+  assert config.recorded_keys == ['action', 'reward', 'image']
+  full = configs.make('debug', {**params, 'state_diagnostics': True})
+  assert full.recorded_keys == ['action', 'reward', 'image', 'state']
+  vector = configs.make('debug', {**params, 'observations': 'vector'})
+  assert vector.recorded_keys == ['action', 'reward', 'state']
+  episode = {
+    'action': np.zeros((11, 1), np.float32),
+    'reward': np.zeros(11),
+    'image': np.zeros((11, 64, 64, 3), np.uint8),
+    'state': np.zeros((11, 210, 160, 3), np.uint8),
+  }
+  path = collect_dataset.write_episode(episode, str(tmp_path))
+  assert sorted(config.data_reader(path)) == sorted(
+    [*config.recorded_keys, 'return']
+  )
+  shapes = {'image': (64, 64, 3), 'reward': (), 'action': (1,)}
+  episode_folder.check(str(tmp_path), shapes)
+  with pytest.raises(errors.UsageError, match='do not fit this task'):
+    episode_folder.check(str(tmp_path), {**shapes, 'state': (3,)})
+
+
+def record(folder, name, **changes):
+  """Write an episode of one's own."""
+  folder.mkdir(exist_ok=True)
+  rng = np.random.RandomState(0)
+  episode = {
+    'action': rng.uniform(-1, 1, (21, 2)),
+    'reward': np.ones(21),
+    'image': rng.randint(0, 256, (21, 32, 32, 3)).astype(np.uint8),
+  }
+  episode = {**episode, **changes}
+  np.savez(
+    folder / f'{name}.npz',
+    **{x: y for x, y in episode.items() if y is not None},
+  )
+
+
+def offline(folder, recorded, **changes):
+  return process(
+    folder,
+    tasks=['gym_nowhere:Such-v0'],
+    train_episodes=str(recorded),
+    **changes,
+  )
+
+
+def test_episodes_from_elsewhere(tmp_path):
+  """No environment exists; nothing is written beside the files."""
+  recorded = tmp_path / 'recorded'
+  record(recorded, 'a', note=np.zeros((21, 3)))
+  record(recorded, 'b')
+  before = sorted(os.listdir(recorded))
+  assert offline(tmp_path / 'run', recorded, train_collects=[{}])
+  assert sorted(os.listdir(recorded)) == before
+  assert (tmp_path / 'run' / 'model.ckpt-20.index').exists()
+  assert not (tmp_path / 'run' / 'train_episodes').exists()
+
+
+WRONG = {
+  'nan': (dict(reward=np.full(21, np.nan)), 'b.npz: reward is nan at step 0'),
+  'length': (dict(reward=np.ones(20)), 'b.npz: its arrays differ in length'),
+  'keys': (dict(action=None), 'b.npz: it has no action'),
+  'dtype': (dict(image=np.zeros((21, 32, 32, 3))), 'b.npz: .*float64 instead'),
+  'size': (dict(action=np.zeros((21, 3))), r'b.npz: .*action \[3\] instead'),
+  'short': (
+    dict(
+      action=np.zeros((4, 2)),
+      reward=np.zeros(4),
+      image=np.zeros((4, 32, 32, 3), np.uint8),
+    ),
+    'b.npz: it has 4 observations',
+  ),
+}
+
+
+@pytest.mark.parametrize('name', WRONG)
+def test_wrong_episodes_from_elsewhere(name, tmp_path):
+  """Named before the training, and left as they are."""
+  recorded = tmp_path / 'recorded'
+  record(recorded, 'a')
+  changes, message = WRONG[name]
+  record(recorded, 'b', **changes)
+  with pytest.raises(errors.UsageError, match=message):
+    offline(tmp_path / 'run', recorded)
+  assert sorted(os.listdir(recorded)) == ['a.npz', 'b.npz']
+
+
+def test_nothing_from_elsewhere(tmp_path):
+  with pytest.raises(errors.UsageError, match='no episodes .*offline.md'):
+    offline(tmp_path / 'run', tmp_path / 'recorded')
+  record(tmp_path / 'recorded', 'a')
+  with pytest.raises(errors.UsageError, match='or change image_size'):
+    offline(tmp_path / 'run', tmp_path / 'recorded', image_size=64)

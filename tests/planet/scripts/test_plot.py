@@ -37,9 +37,9 @@ def test_abscissas(tmp_path, axis, ends, between):
   """Those of losses are told, or lie between those of epochs."""
   run = plot.load_run(make_run(tmp_path, 'a'), axis)
   points = {k: [v.tolist() for v in x] for k, x in run.curves.items()}
-  assert points['returns/test'] == [ends, [1, 2]]
-  assert points['objectives/image/train'] == [between, [-1, -2]]
-  assert points['train/a/b'] == [between, [1, 1]]
+  assert points['return/test'] == [ends, [1, 2]]
+  assert points['loss/image'] == [between, [1, 2]]
+  assert points['a/b'] == [between, [1, 1]]
   assert not [x for x in points if x.endswith('_steps')]
 
 
@@ -60,7 +60,7 @@ def test_groups(tmp_path):
   }
   # Returns of several tasks have no common mean.
   several = groups['debug: dummy, other'][0].curves
-  assert 'returns/test' not in several and 'returns/test_main_dummy' in several
+  assert 'return/test' not in several and 'return/test_main_dummy' in several
 
 
 def test_program(tmp_path, capsys):
@@ -70,12 +70,16 @@ def test_program(tmp_path, capsys):
   assert plot.run(words) == 0
   capsys.readouterr()
   assert sorted(x.name for x in (tmp_path / 'out').iterdir()) == [
-    'objectives_image_train.png',
-    'returns_test.png',
-    'returns_test_main_dummy.png',
+    'loss_image.png',
+    'return_test.png',
+    'return_test_main_dummy.png',
   ]
   assert plot.run([*words, '--names', '*a/b', '--window', '2']) == 0
-  assert capsys.readouterr().out == f'Wrote {tmp_path}/out/train_a_b.png.\n'
+  assert capsys.readouterr().out == f'Wrote {tmp_path}/out/a_b.png.\n'
+  # The names of earlier versions are known, too.
+  words += ['--names', 'returns/test', 'objectives/*']
+  assert plot.run(words) == 0
+  assert capsys.readouterr().out.count('Wrote') == 2
 
 
 def test_bad_input(tmp_path, capsys):
@@ -83,7 +87,7 @@ def test_bad_input(tmp_path, capsys):
   folder = make_run(tmp_path, 'a')
   for words, message in (
     ([str(tmp_path / 'none')], 'There is nothing to plot in'),
-    ([folder, '--names', 'return/*'], "No variable matches 'return/*'"),
+    ([folder, '--names', 'score/*'], "No variable matches 'score/*'"),
     ([folder, '--window', '0'], '--window: it is 0'),
   ):
     assert plot.run([*words, '--out', str(tmp_path)]) == 2

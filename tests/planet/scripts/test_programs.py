@@ -107,6 +107,13 @@ def test_fetch_events(tmp_path, capsys):
   capsys.readouterr()
   assert fetch_events.run(args) == 0
   assert capsys.readouterr().out.count('skipped') == 2
+  # Of the original and earlier versions, by the names of today and back.
+  for tags in ('return/*', 'trainer*score', 'return/test'):
+    found = fetch_events.read_scalars(str(tmp_path / 'a' / 'test'), tags)
+    assert list(found) == ['trainer/x/score']
+  write_events(tmp_path / 'scalars', ['return/test', 'loss/image'])
+  found = fetch_events.read_scalars(str(tmp_path / 'scalars'), 'trainer*score')
+  assert list(found) == ['return/test']
   assert fetch_events.run(args + ['--force', 'True', '--tags', 'oth*']) == 0
   assert len(os.listdir(tmp_path / 'out')) == 4
   assert (
@@ -114,6 +121,22 @@ def test_fetch_events(tmp_path, capsys):
   )
   assert fetch_events.run(args + ['--force', 'yes']) == 2
   assert "--force: invalid choice: 'yes'" in capsys.readouterr().err
+
+
+def test_strips_with_gaps(tmp_path):
+  """White between the frames is no part of them; black is."""
+  strip = np.random.RandomState(0).randint(0, 255, (16, 30, 3), np.uint8)
+  frames = create_video.split_strip(strip, 6, 8)
+  gap = 2
+  wide = np.full((16 + gap, 30 + 4 * gap, 3), 255, np.uint8)
+  for row in range(2):
+    for column in range(5):
+      tile = strip[8 * row :, 6 * column :][:8, :6]
+      wide[(8 + gap) * row :, (6 + gap) * column :][:8, :6] = tile
+  np.testing.assert_array_equal(create_video.split_strip(wide, 6, 8), frames)
+  # These sizes fit with gaps and without.
+  zeros = np.zeros((8, 6 * 13 + 2 * 12 - 0, 3), np.uint8)
+  assert create_video.split_strip(zeros, 6, 8).shape[0] == 17
 
 
 def test_create_video(tmp_path, capsys):

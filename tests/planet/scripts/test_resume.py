@@ -1,12 +1,11 @@
 """Runs that go on with other parameters than they began with."""
 
-import collections
 import json
 
 import numpy as np
 import pytest
 
-from agents.run import checkpoint, errors, files
+from agents.run import checkpoint, errors, files, references
 from planet.scripts import (
   configs,
   parameters,
@@ -15,8 +14,8 @@ from planet.scripts import (
   tasks,
   train,
 )
-from planet.tools.attr_dict import AttrDict
 from planet.training import utility
+from tests import counting
 
 BEGUN = {'tasks': ['dummy'], 'planner_topk': 3, 'num_units': 20}
 
@@ -38,7 +37,7 @@ def begin(folder, **params):
 
 def go_on(folder, config='debug', seed=None, **params):
   """Continue the run with a command line; returns configuration and lines."""
-  args = AttrDict(config=config, params=params, seed=seed)
+  args = train.Arguments(config=config, params=params, seed=seed)
   result = resume.define_config(str(folder), args)
   utility.save_config(result, str(folder))
   return result, '\n'.join(result.report)
@@ -83,25 +82,37 @@ def test_changed_values_reach_the_configuration(tmp_path):
   assert config.train_steps == 20 and config.num_units == 20
 
 
-def test_configuration_is_built_once(tmp_path, monkeypatch):
-  """From what is stored and what is given, both checked once."""
-  calls = collections.Counter()
-
-  def count(module, name):
-    function = getattr(module, name)
-
-    def counted(*args):
-      calls[name] += 1
-      return function(*args)
-
-    monkeypatch.setattr(module, name, counted)
-
-  for name in ('choose_defaults', 'join', 'build'):
-    count(parameters, name)
-  count(configs, 'build')
+def test_everything_is_checked_once(tmp_path, monkeypatch):
+  """Of a new run as of a stored one: all values together."""
+  names = 'check', 'choose_defaults', 'complete', 'check_together', 'check_env'
+  calls = counting.count(
+    monkeypatch,
+    *((parameters, x) for x in names),
+    (configs, 'build'),
+    (tasks, 'define_all'),
+    (files, 'read_yaml'),
+    (checkpoint, 'find_variables'),
+    (references, 'resolve'),
+  )
+  expected = {
+    'check': 1,
+    'choose_defaults': 1,
+    'complete': 1,
+    'check_together': 1,
+    'build': 1,
+    'define_all': 1,
+    'find_variables': 1,
+  }
+  params = {'tasks': ['dummy'], 'isolate_envs': 'none', 'num_units': 20}
+  args = train.Arguments(str(tmp_path), 'debug', params)
+  train.check(args)
+  resume.define_config(str(tmp_path), args)
+  assert calls == expected
   begin(tmp_path)
-  go_on(tmp_path, planner_topk=4)
-  assert calls == {'choose_defaults': 1, 'join': 1, 'build': 1}
+  calls.clear()
+  train.check(args)
+  resume.define_config(str(tmp_path), args)
+  assert calls == {**expected, 'check_env': 1, 'read_yaml': 1}
 
 
 def test_list_of_changes_grows(tmp_path):
@@ -239,7 +250,9 @@ def test_new_limit_replaces_the_other(tmp_path):
   'first, second',
   [
     ({'total_env_steps': 60}, {'max_steps': 12}),
-    ({'max_steps': 12}, {'total_env_steps': 4000}),
+    pytest.param(
+      {'max_steps': 12}, {'total_env_steps': 4000}, marks=pytest.mark.slow
+    ),
   ],
 )
 def test_run_goes_on_to_the_other_limit(
@@ -271,7 +284,9 @@ def test_run_goes_on_to_the_other_limit(
 def test_bias_of_an_evaluation(tmp_path, monkeypatch):
   """It needs one value for each dimension of the actions, as in training."""
   shapes = {'action': (5,)}
-  monkeypatch.setattr(tasks, 'prepare', lambda *args, **kwargs: shapes)
+  monkeypatch.setattr(
+    tasks, 'prepare', lambda config, *_, **__: (config, shapes)
+  )
   begin(tmp_path)
   with pytest.raises(errors.UsageError, match='give one value for each'):
     resume.restore(str(tmp_path), params={'planner_bias': [0.6]})
@@ -294,10 +309,17 @@ def test_evaluation_ends_with_the_episode(tmp_path):
     steps += 1
     _, _, done, _ = env.step(np.array([1, 0], np.float32))
   assert steps < 20
+  restored = resume.restore(str(tmp_path), params={'episode_length': 7})
+  assert [x.max_length for x in restored.config.tasks] == [7]
+  with pytest.raises(errors.UsageError, match='have no action'):
+    length = {'episode_length': 1}
+    begin(tmp_path / 'fast', action_repeat=2, batch_shape=[5, 2])
+    resume.restore(str(tmp_path / 'fast'), params=length)
 
 
 def test_batches_larger_than_a_test_phase_are_told(tmp_path, monkeypatch):
-  monkeypatch.setattr(tasks, 'prepare', lambda *args: {'action': (5,)})
+  shapes = {'action': (5,), 'reward': (), 'image': (64, 64, 3)}
+  monkeypatch.setattr(tasks, 'prepare', lambda config, *_: (config, shapes))
   said = []
   monkeypatch.setattr(
     resume._logger, 'warning', lambda *args: said.append(args)

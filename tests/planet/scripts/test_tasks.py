@@ -1,13 +1,19 @@
 """Tasks of the specification, and environments by their ids."""
 
+import functools
+import pickle
 import sys
 
+import cloudpickle
 import gymnasium
 import numpy as np
 import pytest
 
 from agents.envs import probe
-from planet.scripts import configs, parameters, resume, tasks
+from agents.run import errors
+from planet.control import wrappers
+from planet.envs import constructors, dummy_env
+from planet.scripts import configs, parameters, resume, tasks, train
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 
@@ -48,6 +54,70 @@ def test_other_tasks():
   assert define('gym_my.envs:A-v0').name == 'gym_my.envs_A-v0'
   # Ids of gymnasium need no version.
   assert define('gym_Own').env_ctor.args[0] == 'Own'
+
+
+def make_short(repeat, length):
+  return wrappers.MaximumDuration(dummy_env.DummyEnv(1000), length)
+
+
+def test_functions(monkeypatch):
+  """Functions that users add to the module, in the form of the original."""
+
+  def mine(config, params):
+    # The first has all values, the second those that are given.
+    assert config.batch_shape == params.batch_shape == [5, 10]
+    assert 'camera_id' in config and 'camera_id' not in params
+    repeat = params.get('action_repeat', 2)
+    length = 50 // repeat
+    make = functools.partial(make_short, repeat, length)
+    return tasks.Task('mine', make, length, ['reward'])
+
+  monkeypatch.setattr(tasks, 'mine', mine, raising=False)
+  task = define('mine')
+  assert (task.max_length, task.state_components) == (25, ['reward'])
+  assert task.env_ctor().reset()['image'].shape == (64, 64, 3)
+  task = define('mine', action_repeat=5)
+  assert (task.max_length, task.action_repeat) == (10, 5)
+  params = parameters.build('debug', {'tasks': ['mine'], 'batch_shape': [5, 4]})
+  assert tasks.find_row('mine').domain == 'function'
+  monkeypatch.setattr(tasks, 'mine', lambda config, params: None)
+  with pytest.raises(errors.UsageError, match='returns None; return a Task'):
+    tasks.define_all(params)
+  # Functions of the module are no tasks.
+  with pytest.raises(errors.UsageError, match='unknown'):
+    define('define_all')
+
+
+@pytest.mark.needs('gym')
+def test_spaces_of_old_gym():
+  """A wrapper of the user may declare them; they reach this process."""
+  import gym
+
+  def make():
+    env = dummy_env.DummyEnv(5)
+    env.action_space = gym.spaces.Box(-1, 1, (2,), np.float32)
+    env.action_space.sample()
+    return env
+
+  env = constructors.create(make)
+  assert isinstance(env.action_space, gymnasium.spaces.Box)
+  assert env.action_space.shape == (2,)
+  assert env.reset()['image'].shape == (64, 64, 3)
+
+
+def test_arguments_of_the_original():
+  """`main` takes any object with some of them."""
+  given = AttrDict(logdir='a', config='debug', params={'tasks': ['dummy']})
+  args = train.Arguments.of(given)
+  assert args == train.Arguments('a', 'debug', {'tasks': ['dummy']})
+  assert train.Arguments.of(args) is args
+
+
+def test_packages_can_be_pickled():
+  """Environments of scripts may use them."""
+  from planet import control
+
+  assert pickle.loads(cloudpickle.dumps(control)) is control
 
 
 def test_names_of_environments(monkeypatch):
@@ -93,7 +163,8 @@ def test_suite_environments(name, repeat, components, actions):
 )
 @pytest.mark.render
 def test_gym_environments(name, state, actions, message):
-  report = probe.inspect(define(name).env_ctor, tasks._look)
+  task = define(name, state_diagnostics=True)
+  report = probe.inspect(task.env_ctor, tasks._look)
   shapes = report['shapes']
   assert shapes['image'] == (64, 64, 3) and shapes['action'] == (actions,)
   assert shapes.get('state') == (None if state is None else (state,))
@@ -104,7 +175,25 @@ def test_gym_environments(name, state, actions, message):
   assert len(report['messages']) == len(lines)
 
 
-REPORT = {'messages': [], 'renderer': None, 'action_space': None, 'shapes': {}}
+@pytest.mark.render
+@pytest.mark.parametrize('kind', ['image', 'vector', 'both'])
+def test_what_the_model_observes_is_recorded(kind, tmp_path):
+  """Also if the state is not predicted on its own."""
+  params = {'tasks': ['gym_Pendulum-v1'], 'observations': kind}
+  args = train.Arguments(config='debug', params=params)
+  config = resume.define_config(str(tmp_path), args)
+  config = resume.check(config, str(tmp_path))
+  assert set(config.recorded_keys) <= set(config.source.shapes)
+
+
+REPORT = {
+  'messages': [],
+  'renderer': None,
+  'action_space': None,
+  'shapes': {},
+  'time_limit': None,
+  'interface': None,
+}
 
 
 @pytest.mark.parametrize('names', [['carla'], ['dummy', 'cheetah_run']])
@@ -118,11 +207,11 @@ def test_configurations_are_built_without_effects(names, monkeypatch):
     'planet.envs.carla.settings.find_world',
     lambda *x: asked.append(x) or 'offline',
   )
-  args = AttrDict(config='default', params=dict(tasks=names))
+  args = train.Arguments(params=dict(tasks=names))
   config = resume.define_config('unused', args)
   assert not asked
   if names == ['carla']:
-    tasks.prepare(config, 'unused')
+    config, _ = tasks.prepare(config, 'unused')
     assert asked and config.source.chosen == {'backend': 'offline'}
     (collect,) = config.test_collects.values()
     assert collect.task is config.tasks[0]
@@ -133,10 +222,10 @@ def test_configurations_are_built_without_effects(names, monkeypatch):
 @pytest.mark.render
 def test_two_tasks_share_actions_and_images():
   """Padded to the longer action, and nothing but images is left."""
-  config = configs.debug(
-    AttrDict(), dict(tasks=['cartpole_balance', 'reacher_easy'])
+  config = configs.make(
+    'debug', dict(tasks=['cartpole_balance', 'reacher_easy'])
   )
-  found = tasks.prepare(config, 'unused')
+  config, found = tasks.prepare(config, 'unused')
   assert [x.state_components for x in config.tasks] == [['reward']] * 2
   for task in config.tasks:
     shapes = probe.inspect(task.env_ctor, tasks._look)['shapes']
@@ -220,3 +309,27 @@ def test_episodes_are_long_enough_for_all_chunks(name, params):
   observs, rewards = play(env, np.ones((40, 1), np.float32))
   assert len(rewards) == 30 and len(observs) >= 30
   env.close()
+
+
+def test_length_of_episodes():
+  """Longer than those of the original, and shorter."""
+  task = define('gym_Pendulum-v1', episode_length=3000, action_repeat=2)
+  assert task.max_length == 1500 and task.env_ctor.args[2] == 1500
+  assert define('cheetah_run', episode_length=100).max_length == 25
+  with pytest.raises(errors.UsageError, match='set env: {max_length'):
+    define('carla', episode_length=100)
+
+
+@pytest.mark.parametrize('length, told', [(None, True), (200, False)])
+def test_several_episodes_per_collection(length, told):
+  """A sentence says so before the training."""
+  params = {'tasks': ['gym_Pendulum-v1'], 'observations': 'vector'}
+  params |= {'episode_length': length, 'action_repeat': 10}
+  config = configs.make('debug', params)
+  config, _ = tasks.prepare(config, 'unused')
+  sentences = [x for x in config.report if 'records several' in x]
+  assert len(sentences) == told
+  if told:
+    assert (
+      'at most 200 environment steps. A collection plays 1000' in (sentences[0])
+    )

@@ -100,14 +100,15 @@ def test_metrics_of_a_run(finished):
   lines = training_runs.metrics(logdir)
   epochs = [x for x in lines if x['phase'] == 'epoch']
   assert [x['global_step'] for x in epochs] == [20, 40]
-  assert all(400 < x['test_return'] < 600 for x in epochs)
+  assert all(400 < x['return/test'] < 600 for x in epochs)
   assert epochs[1]['env_steps'] == 2000
   assert all(x['env_steps'] in (1000, 2000) for x in lines)
-  assert any('graph/summaries/general/objectives/image' in x for x in lines)
+  assert any('loss/image' in x for x in lines)
   steps = [
-    (x['phase'], x['global_step'], x['graph/summaries/general/step'])
+    (x['phase'], x['global_step'], x[name])
     for x in lines
-    if 'graph/summaries/general/step' in x
+    for name in ('time/phase_step', 'time/test/phase_step')
+    if name in x
   ]
   # The step in the phase, while the global step runs over all phases.
   assert steps == [
@@ -122,7 +123,7 @@ def test_best_model_of_a_run(finished):
   logdir, _ = finished
   run = training_runs.run_dir(logdir)
   returns = {
-    x['global_step']: x['test_return']
+    x['global_step']: x['return/test']
     for x in training_runs.metrics(logdir)
     if x['phase'] == 'epoch'
   }
@@ -133,15 +134,14 @@ def test_best_model_of_a_run(finished):
 
 
 SCALARS = (
-  [
-    'general/dataset/episodes',
-    'general/step',
-    'general/steps_per_second',
-    'general/seconds_per_step',
-  ]
-  + [f'general/objectives/{x}' for x in ('reward', 'divergence', 'image')]
+  ['data/{}episodes']
+  + [f'loss/{{}}{x}' for x in ('reward', 'divergence', 'image')]
   + [
-    f'{place}/state/{x}'
+    f'time/{{}}{x}'
+    for x in ('phase_step', 'examples_per_second', 'seconds_per_example')
+  ]
+  + [
+    f'model/{{}}{place}/{x}'
     for place in ('closedloop', 'openloop')
     for x in (
       'prior_entropy',
@@ -152,8 +152,8 @@ SCALARS = (
     )
   ]
   + [
-    f'{place}/dist_summaries/{head}_{x}'
-    for place in ('closedloop/prior', 'closedloop/posterior', 'openloop')
+    f'model/{{}}{place}/{head}_{x}'
+    for place in ('closedloop_prior', 'closedloop_posterior', 'openloop')
     for head in ('image', 'reward')
     for x in (
       'mode_mean',
@@ -166,49 +166,44 @@ SCALARS = (
   ]
 )
 PICTURES = [
-  'general/data/image',
-  'openloop/state_1/reward_trajectory',
-  'openloop/state_1/logprobs',
+  'data/image',
+  'model/openloop/reward_trajectory',
+  'model/openloop/logprobs',
 ] + [
-  f'{place}/image/{x}'
-  for place in ('closedloop/prior', 'closedloop/posterior', 'openloop')
-  for x in ('prediction', 'change', 'error', 'animation/gif')
+  f'model/{place}/{x}'
+  for place in ('closedloop_prior', 'closedloop_posterior', 'openloop')
+  for x in ('prediction', 'change', 'error', 'animation')
 ]
 
 
-@pytest.mark.parametrize('phase', ['train', 'test'])
-def test_summaries_of_a_run(finished, phase):
-  """All names of section 11 of the specification."""
+def test_summaries_of_a_run(finished):
+  """Scalars over environment steps, pictures by phase; few clean names."""
   from agents.tools.tf1 import tf
 
-  logdir, _ = finished
-  folder = os.path.join(training_runs.run_dir(logdir), phase)
-  scalars = set(fetch_events.read_scalars(folder))
-  assert {f'graph/summaries/{x}' for x in SCALARS} <= scalars
-  pictures = {
-    value.tag
-    for name in os.listdir(folder)
-    for event in tf.train.summary_iterator(os.path.join(folder, name))
-    for value in event.summary.value
-    if value.HasField('image')
-  }
-  wanted = [f'graph/summaries/{x}' for x in PICTURES]
-  if phase == 'test':
-    simulation = 'graph/summaries/simulation/should_simulate_dummy/'
-    wanted.append(simulation + 'test_main_dummy/animation/gif')
-    assert simulation + 'test_main_dummy/return' in scalars
-    assert any(
-      x.startswith('trainer/graph/phase_test/')
-      and x.endswith('/trainer/test/score')
-      for x in scalars
-    )
-  else:
-    collection = 'graph/collection/should_collect_train_main_dummy/'
-    assert collection + 'train_main_dummy/return' in scalars
-    for name in ('learning_rate', 'grad_norm', 'clipped_gradient_norm'):
-      assert any(x.endswith(f'/optimizer_main/{name}') for x in scalars)
-  for name in wanted:
-    assert any(x.startswith(name) for x in pictures), name
+  run = training_runs.run_dir(finished[0])
+  scalars = fetch_events.read_scalars(os.path.join(run, 'scalars'))
+  wanted = {x.format(test) for x in SCALARS for test in ('', 'test/')}
+  wanted |= {'return/train', 'return/test', 'time/updates', 'time/seconds'}
+  wanted |= {'return/train_main_dummy', 'return/test_main_dummy'}
+  wanted |= {'time/episodes', 'time/env_steps_per_second'}
+  norms = 'learning_rate', 'grad_norm', 'clipped_gradient_norm'
+  wanted |= {f'optimizer/{x}' for x in norms}
+  assert set(scalars) == wanted
+  assert {x[1] for x in scalars['return/test']} == {1000, 2000}
+  # The same names in the other places.
+  keys = {x for line in training_runs.metrics(finished[0]) for x in line}
+  assert wanted <= keys and len(keys - wanted) == 5
+  for phase in ('train', 'test'):
+    folder = os.path.join(run, phase)
+    found = {
+      value.tag: value.WhichOneof('value')
+      for name in os.listdir(folder)
+      for event in tf.train.summary_iterator(os.path.join(folder, name))
+      for value in event.summary.value
+    }
+    played = {'episodes/test_main_dummy/animation'}
+    assert set(found) == {*PICTURES, *(played if phase == 'test' else ())}
+    assert set(found.values()) == {'image'}
 
 
 def test_finished_run_has_nothing_to_do(finished, capsys):
@@ -256,6 +251,7 @@ def test_equal_seeds_give_equal_losses(finished, tmp_path):
   assert losses == training_runs.losses(finished[0])
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_runs(tmp_path):
   """Episodes, their order and all metrics, with parallel collections."""
   names = 'abc'

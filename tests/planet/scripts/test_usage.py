@@ -12,7 +12,6 @@ from agents.run import folder as run_folder
 from agents.tools import devices
 from planet import trained
 from planet.scripts import evaluate, parameters, resume, train
-from planet.tools.attr_dict import AttrDict
 from planet.training import episode_folder
 from tests.agents.envs import odd_gymnasium
 from tests.planet.scripts import training_runs
@@ -96,7 +95,7 @@ def test_known_parameters_without_effect(tmp_path, monkeypatch):
     'loader_every: 7, loader_max_bytes: 9, overshooting_distance: 3, '
     'bound_action: tanh}'
   )
-  args = AttrDict(config='debug', params=params)
+  args = train.Arguments(config='debug', params=params)
   resume.check(resume.define_config(str(tmp_path), args), str(tmp_path))
   warned = [x.args[1] for x in logger.warning.call_args_list]
   assert warned == [
@@ -108,10 +107,28 @@ def test_known_parameters_without_effect(tmp_path, monkeypatch):
     'overshooting_distance',
     'touch_loss_scale',
   ]
-  for kind, unused in [('vector', ['image_bits']), ('image', [])]:
-    given = {'image_bits': 8, 'observations': kind}
-    built = parameters.build('debug', given)
-    assert parameters.find_unused(built, ['reward']) == unused
+
+
+@pytest.mark.parametrize(
+  'given, unused',
+  [
+    ('{image_bits: 8}', []),
+    ('{observations: vector, image_bits: 8}', ['image_bits']),
+    (
+      '{observations: vector, image_size: 32, camera_id: 1}',
+      ['camera_id', 'image_size'],
+    ),
+    ('{tasks: [dummy], state_diagnostics: true}', ['state_diagnostics']),
+    ('{state_diagnostics: false, action_noise_min: 0.1}', ['action_noise_min']),
+    ('{action_noise_ramp: 9, action_noise_min: 0.1}', []),
+    ('{action_noise_ramp: 9, train_action_noise: 0}', ['action_noise_ramp']),
+    ('{checkpoint_every: 9, test_steps: 0}', ['checkpoint_every']),
+    ('{train_episodes: x, collect_every: 9}', ['collect_every']),
+  ],
+)
+def test_parameters_that_others_leave_without_effect(given, unused):
+  built = parameters.build('debug', train.parse_params(given))
+  assert parameters.find_unused(built, ['reward']) == unused
 
 
 def test_precision_without_hardware(capsys, tmp_path, monkeypatch):
@@ -134,15 +151,14 @@ def test_unwritable_logdir(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-  'task, message',
+  'params, message',
   [
-    ('gym_Blackjack-v1', 'PlaNet needs a Box'),
-    ('gym_Pendulumm-v1', 'Did you mean'),
+    ('tasks: [gym_Pendulumm-v1]', 'Did you mean'),
   ],
 )
-def test_environments_that_do_not_fit(capsys, tmp_path, task, message):
+def test_environments_that_do_not_fit(capsys, tmp_path, params, message):
   """Found out in a process of its own, before any episode is collected."""
-  assert message in fail(capsys, tmp_path, '--params', f'{{tasks: [{task}]}}')
+  assert message in fail(capsys, tmp_path, '--params', f'{{{params}}}')
   assert not os.listdir(tmp_path)
 
 
@@ -153,8 +169,10 @@ def test_environments_that_do_not_fit(capsys, tmp_path, task, message):
     ('NoImage', 1, 'returns None; with render_mode'),
     ('NaN', 1, 'NaN observation encountered in'),
     ('Growing', 1, 'returned an observation of shape (4,) in step 4'),
+    ('Exit', 1, 'failed in step 5 with SystemExit(0)'),
+    ('InfoNone', 1, 'returned info None in step 5'),
     ('Blind', 2, 'takes no render_mode'),
-    ('Brokn', 2, 'Did you mean: `OddBroken`'),
+    ('Brokn', 2, 'Did you mean OddBroken-v0'),
   ],
 )
 def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):
@@ -167,10 +185,10 @@ def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):
   error = capsys.readouterr().err
   assert error.count('Error: ') == 1 + (name == 'Broken')
   assert message in re.search('^Error: (.*)$', error, re.MULTILINE).group(1)
-  assert error.count('Traceback') == (name == 'Broken')
+  assert error.count('Traceback') == (name in ('Broken', 'Exit'))
   # Mistakes in an episode show when the run has begun.
   failure = tmp_path / 'run' / '00001' / 'FAIL'
-  assert failure.exists() == (name == 'Growing')
+  assert failure.exists() == (name in ('Growing', 'Exit', 'InfoNone'))
   assert (tmp_path / 'run').exists() == failure.exists()
 
 
@@ -190,7 +208,7 @@ def test_no_episodes_to_begin_with(capsys, tmp_path):
       action=np.zeros((steps, 5), np.float32),
       reward=np.zeros(steps, np.float32),
     )
-  args = AttrDict(config='debug', params=train.parse_params(params))
+  args = train.Arguments(config='debug', params=train.parse_params(params))
   logdir = str(tmp_path / 'run' / '00001')
   resume.check(resume.define_config(logdir, args), logdir)
 
@@ -243,7 +261,7 @@ def test_episodes_of_another_task(tmp_path):
   folder = tmp_path / '00001' / 'train_episodes'
   folder.mkdir(parents=True)
   np.savez(folder / 'a.npz', image=np.zeros((3, 9, 9, 3)), reward=np.zeros(3))
-  args = AttrDict(config='debug', params={'tasks': ['dummy']})
+  args = train.Arguments(config='debug', params={'tasks': ['dummy']})
   with pytest.raises(errors.UsageError) as info:
     next(train.process(str(tmp_path / '00001'), args))
   error = str(info.value)

@@ -6,12 +6,21 @@ import numpy as np
 from PIL import Image
 from tensorflow_probability import distributions as tfd
 
+from agents.envs.video import GAP
 from agents.tools.tf1 import tf
 from planet import models
 from planet.tools import summary as summary_lib
 from tests import graphs
 
 BATCH, TIME, SIZE = 12, 5, 4
+
+
+def _size(count):
+  """Pixels of some frames with gaps between them."""
+  return count * (SIZE + GAP) - GAP
+
+
+STRIP = _size(TIME), _size(10)
 
 
 def evaluate(summaries):
@@ -84,11 +93,14 @@ def test_lines_of_trajectory_plots(monkeypatch):
   reward = graphs.evaluate(target['reward'])[0]
   lines, labels, titles = drawn['reward_trajectory']
   np.testing.assert_allclose(lines, [[reward + 2, reward]], 1e-5)
-  assert (labels, titles) == (('prediction', 'truth'), ('reward 0',))
+  assert (labels, titles) == (
+    ('prediction', 'truth'),
+    ('reward, predicted and true',),
+  )
   lines, labels, titles = drawn['logprobs']
   log_prob = -2 - np.log(2 * np.pi) / 2
   np.testing.assert_allclose(lines, np.full((1, 1, TIME), log_prob), 1e-4)
-  assert (labels, titles) == (None, ('reward',))
+  assert (labels, titles) == (None, ('log-probability of the true reward',))
 
 
 def test_trajectories_of_many_dimensions(monkeypatch):
@@ -116,18 +128,24 @@ def test_prediction_pictures():
     if x.HasField('image')
   }
   assert {k: x.size for k, x in pictures.items()} == dict(
-    prediction=(TIME * SIZE, 10 * SIZE),
-    change=(TIME * SIZE, 10 * SIZE),
-    error=(TIME * SIZE, 10 * SIZE),
-    animation=(10 * SIZE, 2 * SIZE),
+    prediction=STRIP,
+    change=STRIP,
+    error=STRIP,
+    animation=(_size(10), _size(2)),
   )
   # Nothing has changed before the first frame, which is plain gray.
   change = np.asarray(pictures['change'])
+  change = change[np.arange(len(change)) % (SIZE + GAP) < SIZE]
   assert change[:, :SIZE].std() == 0 and change[:, SIZE:].std() > 10
   animation = decode(values['image/animation/gif'])
   assert animation.n_frames == TIME
   frame = np.asarray(animation.convert('RGB')).astype(float)
-  upper, lower = frame[:SIZE], frame[SIZE:]
+  upper, lower = frame[:SIZE], frame[SIZE + GAP :]
+  # White between the sequences, and between target and prediction.
+  between = np.arange(_size(10)) % (SIZE + GAP) >= SIZE
+  assert (upper[:, between] == 255).all() and not (upper == 255).all()
+  assert (frame[SIZE : SIZE + GAP] == 255).all()
+  upper, lower = upper[:, ~between], lower[:, ~between]
   # Few pixels are far off in the palette of 256 colours.
   assert (np.abs(lower - upper / 2) > 25).mean() < 0.01
 
@@ -136,7 +154,7 @@ def test_data_picture():
   """Ten sequences of a batch."""
   _, target = make_predictions()
   (value,) = evaluate([summary_lib.data_summary(target['image'])]).values()
-  assert decode(value).size == (TIME * SIZE, 10 * SIZE)
+  assert decode(value).size == STRIP
 
 
 def test_prediction_numbers():

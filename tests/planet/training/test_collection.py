@@ -16,15 +16,13 @@ def define_graph(config):
   """Networks of a configuration on a batch of zeros."""
   data = {key: tf.zeros([1, 1, *shape]) for key, shape in SHAPES.items()}
   graph = define_networks(data, config)
-  with graph.unlocked:
-    graph.step = tf.constant(0)
-  return graph
+  return AttrDict(graph, step=tf.constant(0))
 
 
 def test_episodes_at_once(tmp_path):
   """Each is recorded, and one planner serves all of them."""
   params = AttrDict(logdir=str(tmp_path), tasks=['dummy'], collect_batch=3)
-  config = configs.debug(AttrDict(), params)
+  config = configs.make('debug', params)
   (name, simulation), *_ = config.train_collects.items()
   cleanups = []
   with tf.variable_scope('graph', use_resource=True):

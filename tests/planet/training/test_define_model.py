@@ -28,8 +28,7 @@ def test_simulations_play_at_the_same_time(monkeypatch, phase, isolation):
       pass
     log.append(name)
 
-  def simulate_episodes(*args):
-    name = args[-1]
+  def simulate_episodes(*unused, name, **more):
     with tf.control_dependencies([tf.py_func(lambda: play(name), [], [])]):
       return tf.constant(name), tf.constant(1.0)
 
@@ -66,7 +65,7 @@ def test_episodes_are_played_with_new_weights(monkeypatch, phase):
     with tf.control_dependencies([assign]):
       return [tf.constant('')], {}
 
-  def simulate_episodes(*unused):
+  def simulate_episodes(*unused, **more):
     _, total = tf.while_loop(
       lambda index, total: index < 3,
       lambda index, total: (index + 1, total + weight.read_value()),

@@ -10,7 +10,7 @@ from agents.run import log
 from agents.tools import phases
 from agents.tools.tf1 import tf
 from planet.envs import collect_dataset
-from planet.tools import AttrDict
+from planet.tools import AttrDict, episode_files
 from planet.training import display, episode_folder
 
 
@@ -33,14 +33,14 @@ def test_environment_steps(tmp_path):
 def test_updates_wait_for_each_other(tmp_path, monkeypatch):
   """An update sees what another thread is still reading, and sees it once."""
   write(tmp_path, 5)
-  reading, load = threading.Event(), np.load
+  reading, read = threading.Event(), episode_files.read
 
-  def slow_load(filename):
+  def slow_read(*args):
     reading.set()
     time.sleep(0.2)
-    return load(filename)
+    return read(*args)
 
-  monkeypatch.setattr(episode_folder.np, 'load', slow_load)
+  monkeypatch.setattr(episode_files, 'read', slow_read)
   episodes = episode_folder.EpisodeLog(str(tmp_path))
   thread = threading.Thread(target=episodes.update)
   thread.start()
@@ -71,7 +71,7 @@ def test_line_of_an_epoch(tmp_path):
     shown.start_phase(phase, 0, 0, 4 * step)
     shown.step(phase, 4, 4 * step + 4)
   shown.score(None, 0, 20, 3.0)
-  record = shown.values
+  record = shown.record.take()
   assert record.pop('seconds') >= 0
   assert record == {
     'logdir': str(tmp_path),
@@ -89,15 +89,22 @@ def test_line_of_an_epoch(tmp_path):
   train = phases.Phase('train', 10, 1)
   shown.summary(train, 20, 30, summary.SerializeToString())
   shown.score(None, 1, 40, float('nan'))
-  assert shown.values['loss/image'] == 2 and 'test_return' not in shown.values
+  record = shown.record.take()
+  assert record['loss/image'] == 2 and 'test_return' not in record
   shown.close()
   # Plain names over the steps of the world.
-  assert [x[1:] for x in log.iterate_events(str(tmp_path / 'scalars'))] == [
-    (100, 'returns/train', 50.5),
-    (100, 'returns/test', 3.0),
-    (200, 'objectives/image/train', -2.0),
-    (200, 'returns/train', 101.0),
+  events = [x[1:] for x in log.iterate_events(str(tmp_path / 'scalars'))]
+  assert [x for x in events if 'second' not in x[1]] == [
+    (100, 'time/episodes', 1),
+    (100, 'return/train', 50.5),
+    (100, 'return/test', 3.0),
+    (100, 'time/updates', 4),
+    (200, 'loss/image', 2.0),
+    (200, 'time/episodes', 2),
+    (200, 'return/train', 101.0),
+    (200, 'time/updates', 4),
   ]
+  assert (200, 'time/env_steps_per_second') in [x[:2] for x in events]
   told = stream.getvalue().splitlines(keepends=True)
   assert ''.join(x for x in told if 'train: 0/15' not in x) == (
     'Epoch 1: train return 50.5 (1 episodes), test return 3.0, '
@@ -136,7 +143,7 @@ def test_updates_of_earlier_settings_count(tmp_path):
     shown.start_phase(phase, 1, 20, 120)
     shown.step(phase, 10, 130)
     shown.score(None, 1, 130, 0.0)
-    updates.append(shown.values['updates'])
+    updates.append(shown.record.take()['updates'])
     shown.close()
   # In 0 to 39: 4 of 5; 40 to 99: those before 90; from 100 on: 2.
   assert updates == [9 + 2 + 1, 2 * 4 + 13 + 2 + 1]

@@ -45,7 +45,7 @@ def define_config(**params):
     'logdir': 'unused',
     **params,
   }
-  return configs.debug(AttrDict(), AttrDict(params))
+  return configs.make('debug', params)
 
 
 def define_training(ranks, monkeypatch, average=True):

@@ -94,18 +94,20 @@ class Cameras:
 
   def render(
     self, pose: Any, ground: Any, look: weather_lib.Look, *others: Any
-  ) -> np.ndarray:
+  ) -> np.ndarray | None:
     """Render a frame; see `Camera.render` for the arguments.
 
     Returns:
-      uint8 [height, width, channels of all cameras].
+      uint8 [height, width, channels of all cameras]; None without cameras.
     """
     if self._sensor.camera == 'semantic_segmentation':
       look = CLASSES
     images = [x.render(pose, ground, look, *others) for x in self._cameras]
     if self._shrinks:
       images = [self._sensor.shrink(x, *self._size) for x in images]
-    return images[0] if len(images) == 1 else np.concatenate(images, -1)
+    if len(images) < 2:
+      return images[0] if images else None
+    return np.concatenate(images, -1)
 
 
 def _define_look():

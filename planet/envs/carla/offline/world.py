@@ -79,8 +79,8 @@ class OfflineBackend(backend_lib.Backend):
     parts = [self._traffic.cars, self._traffic.walkers, self._scenery]
     return boxes_lib.join(parts)
 
-  def render(self) -> np.ndarray:
-    """Render the current camera image, uint8 [height, width, channels]."""
+  def render(self) -> np.ndarray | None:
+    """Return the camera image, uint8 [height, width, channels], or None."""
     pose = self._car.x, self._car.y, self._car.yaw
     return self._cameras.render(
       pose, self._ground, self._look, self.obstacles, self._random

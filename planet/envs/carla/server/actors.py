@@ -2,8 +2,10 @@
 
 import contextlib
 import logging
+import math
 import random
 import typing
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from planet.envs.carla import backend as backend_lib
@@ -43,27 +45,40 @@ class Actors:
     self.ego: Any = None
     self.cameras: list[sensors.Camera] = []
     self.collisions: Any = None
+    self._ticks = 0
     self._sensors: list[Any] = []
     self._vehicles: list[Any] = []
     self._walkers: list[Any] = []
     self._controllers: list[Any] = []
 
-  def spawn(self, episode: backend_lib.Episode) -> None:
+  def spawn(
+    self,
+    episode: backend_lib.Episode,
+    points: Sequence['carla.Transform'],
+    tick: Callable[[int], Any],
+  ) -> None:
     """Spawn all actors, starting with the ego vehicle.
+
+    Args:
+      episode: Request for the episode.
+      points: Spawn points.
+      tick: Function that advances by one step, given the number of ticks that
+        were made here before.
 
     Raises:
       BackendError: If no spawn point is free for the ego vehicle.
+      Unusable: If the server lacks blueprints or ground for pedestrians.
     """
     generator = random.Random(episode.seed)
     library = self._world.get_blueprint_library()
-    points = self._world.get_map().get_spawn_points()
+    points = list(points)
     generator.shuffle(points)
     own = self._spawn_ego(library, episode.start, points)
     free = [x for x in points if x.location.distance(own.location) > 12]
     self._spawn_vehicles(library, free, episode.num_vehicles, generator)
     self._spawn_walkers(library, episode.num_pedestrians, generator)
     self._attach_sensors(library)
-    self._world.tick(self._config['timeout'])
+    tick(self._ticks)
     for number in self._controllers:
       controller = self._world.get_actor(number)
       if controller:
@@ -78,12 +93,19 @@ class Actors:
     # Rewards ignore traffic lights, and episodes are short.
     manager.ignore_lights_percentage(self.ego, 100.0)
 
+  def own(self) -> dict[str, int]:
+    """Return the ids of the actors that every step needs, by their names."""
+    names = [f'sensor {x.type_id.partition(".")[2]}' for x in self._sensors]
+    ids = [x.id for x in self._sensors]
+    return {'car': self.ego.id, **dict(zip(names, ids))}
+
   def places(self) -> list[places_lib.Point]:
     """Return the positions of the other vehicles at the last tick."""
     snapshot = self._world.get_snapshot()
     found = [snapshot.find(x) for x in self._vehicles]
     locations = [x.get_transform().location for x in found if x]
-    return [(x.x, x.y) for x in locations]
+    found = [(x.x, x.y) for x in locations]
+    return [x for x in found if all(map(math.isfinite, x))]
 
   def destroy(self) -> None:
     """Destroy all actors, sensors first; call this once."""
@@ -123,8 +145,8 @@ class Actors:
 
   def _spawn_vehicles(self, library, points, count, generator):
     """Spawn vehicles in one batch; skip those without a free spawn point."""
-    cars = [x.id for x in library.filter('vehicle.*')]
     command, batch = self._carla.command, []
+    cars = _list(library, 'vehicle.*') if count else []
     for transform in points[:count]:
       blueprint = _define(library, generator.choice(cars), 'traffic')
       batch.append(
@@ -135,8 +157,8 @@ class Actors:
     self._vehicles = self._apply(batch, count, 'vehicles')
 
   def _spawn_walkers(self, library, count, generator):
-    walkers = [x.id for x in library.filter('walker.pedestrian.*')]
     command, batch = self._carla.command, []
+    walkers = _list(library, 'walker.pedestrian.*') if count else []
     for _ in range(count):
       place = self._world.get_random_location_from_navigation()
       if place is None:
@@ -145,6 +167,12 @@ class Actors:
       if blueprint.has_attribute('is_invincible'):
         blueprint.set_attribute('is_invincible', 'false')
       batch.append(command.SpawnActor(blueprint, self._carla.Transform(place)))
+    if count and not batch:
+      raise backend_lib.Unusable(
+        f'The town {self._world.get_map().name} has no ground for the '
+        f'{count} pedestrians (no navigation mesh); set pedestrians: 0 or load '
+        'another town.'
+      )
     self._walkers = self._apply(batch, count, 'pedestrians')
     blueprint = _define(library, 'controller.ai.walker', 'controller')
     batch = [
@@ -157,6 +185,7 @@ class Actors:
     """Apply a batch and return the ids of spawned actors."""
     made = []
     if batch:
+      self._ticks += 1
       responses = self._client.apply_batch_sync(batch, True)
       made = [x.actor_id for x in responses if not x.error]
     if len(made) < wanted:
@@ -224,6 +253,17 @@ def _destroy(client, numbers):
     )
 
 
+def _list(library, pattern):
+  """Return the names of blueprints."""
+  found = [x.id for x in library.filter(pattern)]
+  if not found:
+    raise backend_lib.Unusable(
+      f'The CARLA server has no blueprints {pattern}; reinstall it, or set '
+      'vehicles: 0 and pedestrians: 0.'
+    )
+  return found
+
+
 def _define(library, name, role, **attributes):
   """Return a blueprint with the role of this project and attributes."""
   attributes['role_name'] = f'{TAG}_{role}'
@@ -232,7 +272,8 @@ def _define(library, name, role, **attributes):
     for key, value in attributes.items():
       blueprint.set_attribute(key, str(value))
   except (IndexError, ValueError) as error:
-    raise backend_lib.BackendError(
-      f'Cannot use the blueprint {name} of the CARLA server: {error}.'
+    raise backend_lib.Unusable(
+      f'Cannot use the blueprint {name} of the CARLA server: {error}. Give a '
+      'car that it has as ego_filter, or reinstall it.'
     ) from None
   return blueprint

@@ -4,15 +4,20 @@ Claims are locked files in a temporary folder, so they end with their process.
 They only apply to processes of this project on this machine.
 """
 
+import contextlib
+import errno
+import ipaddress
 import os
 import re
 import socket
 import tempfile
 import time
 import typing
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from agents.run import errors, locks
+from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import roads
 
 if typing.TYPE_CHECKING:
@@ -23,12 +28,61 @@ SERVER_VARIABLE = 'CARLA_SERVER'
 _LOADING = 20.0
 
 
+@contextlib.contextmanager
+def translated(
+  find_cause: Callable[[Exception], str | None], where: Callable[[], str]
+) -> Iterator[None]:
+  """Convert all errors of the client library to `BackendError`.
+
+  Args:
+    find_cause: Function from an error to a sentence about its cause, if known.
+    where: Function that returns the address of the server.
+  """
+  try:
+    yield
+  except (backend_lib.BackendError, errors.UsageError):
+    raise
+  except Exception as error:
+    if 'filesystem' in str(error):
+      raise backend_lib.Unusable(
+        'The CARLA client cannot write its cache, the folder carlaCache in '
+        f'$HOME: {error}. Set HOME to a writable folder.'
+      ) from None
+    raise backend_lib.BackendError(
+      find_cause(error)
+      or f'The CARLA server at {where()} failed: {_describe(error)}'
+    ) from error
+
+
+def _describe(error):
+  """Return the text of an error, and its type unless it is the usual one."""
+  is_usual = type(error) is RuntimeError and str(error)
+  return str(error) if is_usual else repr(error)
+
+
 def why_unreachable(host: str, port: int, timeout: float = 2.0) -> str | None:
   """Return why an address is unreachable; None if something listens."""
   try:
     socket.create_connection((host, port), timeout).close()
+  except ConnectionRefusedError:
+    if _is_local(host) and _why_taken(port) == errno.EADDRINUSE:
+      return 'a program holds the port but does not listen'
+    return 'connection refused'
   except (OSError, OverflowError) as error:
     return (getattr(error, 'strerror', None) or str(error)).lower()
+  return None
+
+
+def _is_local(host):
+  return host == 'localhost' or host.startswith('127.')
+
+
+def _why_taken(port):
+  """Return the error of a server that listens on a local port, or None."""
+  try:
+    socket.create_server(('', port)).close()
+  except OSError as error:
+    return error.errno
   return None
 
 
@@ -38,9 +92,29 @@ def list_addresses(config: dict[str, Any]) -> list[tuple[str, int]]:
   Args:
     config: Complete settings, see `env_config.complete`.
   """
-  given = config['servers'] or [f'{config["host"]}:{config["port"]}']
+  host = config['host']
+  if not re.fullmatch(r'(\[.*\]|[^:]*):\d{1,5}', host):
+    host += f':{config["port"]}'
+  given = config['servers'] or [host]
   parts = [x.rpartition(':') for x in given]
-  return [(host, int(port)) for host, _, port in parts]
+  return [(_find_ipv4(host), int(port)) for host, _, port in parts]
+
+
+def _find_ipv4(host):
+  """Return a host as the client library wants it, which knows only IPv4."""
+  try:
+    address = ipaddress.IPv6Address(host.strip('[]'))
+  except ValueError:
+    return host
+  if address.is_loopback:
+    return '127.0.0.1'
+  if address.ipv4_mapped:
+    return str(address.ipv4_mapped)
+  raise errors.UsageError(
+    f'The host {host} is an IPv6 address, but servers and clients of CARLA '
+    'have only IPv4; give a name or an IPv4 address, such as 127.0.0.1 with '
+    'a tunnel.'
+  )
 
 
 def too_few_servers(reason: str, config: dict[str, Any]) -> errors.UsageError:
@@ -98,16 +172,18 @@ def connect(host: str, port: int, config: dict[str, Any]) -> 'carla.Client':
       f'./CarlaUE4.sh {define_flags(port, config)}, set {SERVER_VARIABLE} to '
       'the path of CarlaUE4.sh, or use backend: offline.'
     )
-  client = carla.Client(host, port)
-  client.set_timeout(config['timeout'])
+  silent = (
+    f'{host}:{port} is open but does not respond like CARLA within '
+    f'{config["timeout"]:g} s; another program may be using the port, or the '
+    'server hangs. Restart the server or set port.'
+  )
   try:
-    version = client.get_server_version()
-  except RuntimeError:
-    raise errors.UsageError(
-      f'{host}:{port} is open but does not respond like CARLA within '
-      f'{config["timeout"]:g} s; another program may be using the port, or the '
-      'server hangs. Restart the server or set port.'
-    ) from None
+    with translated(lambda unused: silent, lambda: f'{host}:{port}'):
+      client = carla.Client(host, port)
+      client.set_timeout(config['timeout'])
+      version = client.get_server_version()
+  except backend_lib.BackendError as error:
+    raise errors.UsageError(str(error)) from None
   # Custom builds have a suffix, such as 0.9.16-dirty.
   if not version.startswith(roads.VERSION):
     raise errors.UsageError(
@@ -134,33 +210,44 @@ def wait_for_town(
     `carla.Client`.
 
   Raises:
-    StillLoading: If this takes longer than `start_timeout`.
+    Unusable: If this takes longer than `start_timeout`, as another attempt
+      would stop a server that is still loading its town.
     UsageError: If there is no server.
   """
   limit = time.monotonic() + config['start_timeout']
+  loading = (
+    f'The CARLA server at {host}:{port} has not loaded a town within '
+    f'{config["start_timeout"]:g} s; raise start_timeout.'
+  )
   while True:
     try:
       client = connect(host, port, config)
       client.set_timeout(min(_LOADING, config['start_timeout']))
-      client.get_world()
+      with translated(
+        lambda error: f'{loading} {error}' if _is_loading(error) else None,
+        lambda: f'{host}:{port}',
+      ):
+        client.get_world()
       client.set_timeout(config['timeout'])
       return client
-    except (errors.UsageError, RuntimeError) as error:
+    except backend_lib.Unusable:
+      raise
+    except (errors.UsageError, backend_lib.BackendError) as error:
       if not server and isinstance(error, errors.UsageError):
         raise
       ended = server and server.why_ended()
       if ended:
         raise errors.UsageError(ended) from None
       if time.monotonic() > limit:
-        raise StillLoading(
-          f'The CARLA server at {host}:{port} has not loaded a town within '
-          f'{config["start_timeout"]:g} s; raise start_timeout. {error}'
-        ) from None
+        is_late = isinstance(error, errors.UsageError)
+        text = f'{loading} {error}' if is_late else str(error)
+        raise backend_lib.Unusable(text) from None
     time.sleep(0.5)
 
 
-class StillLoading(errors.UsageError):
-  """A server has started but not loaded its town yet."""
+def _is_loading(error):
+  """Return whether a server fails like one that is loading its town."""
+  return re.search('time-?out|not ready', str(error), re.IGNORECASE)
 
 
 class Claim(NamedTuple):
@@ -207,7 +294,7 @@ def claim_ports(first: int, count: int, step: int) -> Claim:
     claim = claim_server(host, port)
     if claim:
       ports = range(port, port + count)
-      if all(why_unreachable(host, x, 0.2) for x in ports):
+      if not any(map(_why_taken, ports)):
         return claim
       claim.lock.release()
   raise errors.UsageError(

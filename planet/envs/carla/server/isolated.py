@@ -12,7 +12,7 @@ from agents.envs import hosts
 from agents.run import errors
 from planet.envs.carla import backend as backend_lib
 from planet.envs.carla import places, roads
-from planet.envs.carla.server import connect, world
+from planet.envs.carla.server import world
 
 # Minimum number of attempts, even if they take longer.
 _FEWEST_ATTEMPTS = 3
@@ -60,8 +60,7 @@ class IsolatedBackend(backend_lib.Backend):
         if not self._host:
           self._start()
         return self._call_within('reset', episode)
-      except connect.StillLoading as error:
-        # A new attempt would stop a server that is still loading its town.
+      except backend_lib.Unusable as error:
         raise backend_lib.BackendError(str(error)) from None
       except (backend_lib.BackendError, errors.UsageError) as error:
         reason = str(error)
@@ -118,7 +117,9 @@ class IsolatedBackend(backend_lib.Backend):
     self._host = hosts.EnvHost(make, 'process')
     self._points = self._call('spawn_points')
     # The map stays the same if another server takes over.
-    self.map = self.map or roads.import_carla().Map(*self._call('read_map'))
+    if not self.map:
+      name, text = self._call('read_map')
+      self.map = roads.parse(f'{name} of the CARLA server', name, text)
 
   def _call(self, name, *args):
     """Call a method in the other process; end the process on failure."""

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from typing import Any
 
-from agents.run import errors
+from agents.run import errors, files
 from planet.envs.carla.server import connect, guard
 
 # Seconds for the server to end before it is killed.
@@ -32,7 +32,7 @@ class Server:
   """
 
   def __init__(self, binary: str, port: int, config: dict[str, Any]):
-    binary = os.path.expanduser(binary)
+    binary = files.expand(binary)
     if not (os.path.isfile(binary) and os.access(binary, os.X_OK)):
       raise errors.UsageError(
         f'The CARLA server {binary} is not an executable file; set '

@@ -28,6 +28,9 @@ class Camera:
     self, actor: 'carla.Sensor', sensor: sensors.Sensor, timeout: float
   ):
     self._sensor, self._timeout = sensor, timeout
+    self._size = tuple(
+      int(actor.attributes[f'image_size_{x}']) for x in ('x', 'y')
+    )
     self._queue: queue.Queue[Any] = queue.Queue()
     actor.listen(self._queue.put)
 
@@ -41,7 +44,8 @@ class Camera:
     Skips older images.
 
     Raises:
-      BackendError: If the image is late or a newer one arrives first.
+      BackendError: If the image is late or has another size, or a newer one
+        arrives first.
     """
     while True:
       try:
@@ -52,6 +56,13 @@ class Camera:
           f'{self._timeout:g} s; raise image_timeout.'
         ) from None
       if data.frame == frame:
+        width, height = self._size
+        size, count = (data.width, data.height), len(data.raw_data) // 4
+        if size != self._size or count != width * height:
+          raise backend_lib.BackendError(
+            f'The camera sent an image of {data.width} x {data.height} with '
+            f'{count} pixels instead of {width} x {height}; restart the server.'
+          )
         return convert(data, self._sensor)
       if data.frame > frame:
         raise backend_lib.BackendError(
@@ -107,8 +118,14 @@ def convert(data: 'carla.Image', sensor: sensors.Sensor) -> np.ndarray:
 def _to_collision(event):
   kind = event.other_actor.type_id.partition('.')[0]
   impulse = event.normal_impulse
+  strength = math.hypot(impulse.x, impulse.y, impulse.z)
+  if not math.isfinite(strength):
+    raise backend_lib.BackendError(
+      f'The collision sensor sent an impulse of {strength} N s; restart the '
+      'server.'
+    )
   return backend_lib.Collision(
     kind if kind in ('vehicle', 'walker') else 'other',
-    math.hypot(impulse.x, impulse.y, impulse.z),
+    strength,
     event.other_actor.id,
   )

@@ -27,6 +27,13 @@ _CLOSE_TIMEOUT = 5.0
 _JOLT = 15.0
 # Seconds to wait for the event of such a collision.
 _EVENT_TIMEOUT = 0.2
+# Relative difference of durations that is due to rounding.
+_ROUNDING = 1e-3
+# Speed in m/s of a fall, and metres below a road, that no road explains.
+_FALL, _BELOW = 10.0, 20.0
+# Distance in metres of a spawn point from the nearest lane.
+_FAR = 5.0
+_OWN_SERVER = 'Stop that client; each environment needs its own server.'
 
 
 class ServerBackend(backend_lib.Backend):
@@ -50,16 +57,17 @@ class ServerBackend(backend_lib.Backend):
     self._original: Any = None
     self._manager: Any = None
     self._actors: Any = None
+    self._settings: Any = None
 
   def open(self, config: dict[str, Any]) -> None:
     self._config = config
     self._carla = roads.import_carla()
     try:
-      self._claim_server()
-      self._client = connect.wait_for_town(
-        self._claim.host, self._claim.port, config, self._server
-      )
       with self._own_errors():
+        self._claim_server()
+        self._client = connect.wait_for_town(
+          self._claim.host, self._claim.port, config, self._server
+        )
         self._set_up()
     except BaseException:
       self.close()
@@ -71,27 +79,28 @@ class ServerBackend(backend_lib.Backend):
       return self.map.name, self.map.to_opendrive()
 
   def spawn_points(self) -> list[places.Pose]:
-    with self._own_errors():
-      return [
-        (x.location.x, x.location.y, x.location.z, x.rotation.yaw)
-        for x in self.map.get_spawn_points()
-      ]
+    return [
+      (x.location.x, x.location.y, x.location.z, x.rotation.yaw)
+      for x in self._points
+    ]
 
   def reset(self, episode: backend_lib.Episode) -> backend_lib.Frame:
     with self._own_errors():
       self._end_episode()
-      self._world.tick(self._config['timeout'])
+      self._apply_settings()
+      self._tick()
       if episode.num_vehicles or self._config['expert']:
         self._prepare_traffic(episode.seed)
       self._world.set_pedestrians_seed(episode.seed)
       # `Default` of CARLA looks different in each town.
       weather = scenarios.WEATHERS[episode.weather or 1]
       self._world.set_weather(getattr(self._carla.WeatherParameters, weather))
+      self._weather = self._world.get_weather()
       port = self._manager_claim.port if self._manager_claim else None
       self._actors = actors_lib.Actors(
         self._client, self._world, self._config, port
       )
-      self._actors.spawn(episode)
+      self._actors.spawn(episode, self._points, self._tick)
       self._settle()
       frame = self._advance(backend_lib.Control(brake=1.0))
       frame.collisions.clear()
@@ -114,7 +123,7 @@ class ServerBackend(backend_lib.Backend):
     client, self._client = self._client, None
     if client:
       # Avoid a time-out per call if the server is dead.
-      with contextlib.suppress(RuntimeError):
+      with contextlib.suppress(Exception):
         client.set_timeout(_CLOSE_TIMEOUT)
         client.get_server_version()
         self._restore()
@@ -125,18 +134,12 @@ class ServerBackend(backend_lib.Backend):
       self._claim.lock.release()
       self._claim = None
 
-  @contextlib.contextmanager
   def _own_errors(self):
     """Convert errors of the client library to `BackendError`."""
-    try:
-      yield
-    except backend_lib.BackendError:
-      raise
-    except RuntimeError as error:
-      ended = self._server and self._server.why_ended()
-      raise backend_lib.BackendError(
-        ended or f'The CARLA server at {self._claim.address} failed: {error}'
-      ) from error
+    return connect.translated(
+      lambda unused: self._server.why_ended() if self._server else None,
+      lambda: self._claim.address,
+    )
 
   def _claim_server(self):
     """Claim a server that no other environment uses, or start one."""
@@ -167,7 +170,49 @@ class ServerBackend(backend_lib.Backend):
     self._world = self._load_world()
     self._client.set_timeout(self._config['timeout'])
     self.map = self._world.get_map()
+    self._points = self._find_points()
+    self._id = self._world.id
+    self._apply_settings()
+
+  def _find_points(self):
+    """Return the spawn points on lanes.
+
+    Raises:
+      Unusable: If there are none.
+    """
+    points = self.map.get_spawn_points()
+    found = [x for x in points if self._is_on_lane(x.location)]
+    known = f'{len(points) - len(found)} of {len(points)} spawn points'
+    town = _town(self.map.name)
+    if not found:
+      raise backend_lib.Unusable(
+        f'The town {town} of the CARLA server at {self._claim.address} has no '
+        f'spawn points on its roads ({known} are elsewhere), so that no car '
+        'can start; load another town by map or add spawn points.'
+      )
+    if len(found) < len(points):
+      logging.getLogger(__name__).warning(
+        '%s of %s are not on a road; episodes do not use them.', known, town
+      )
+    return found
+
+  def _is_on_lane(self, place):
+    if not np.isfinite([place.x, place.y, place.z]).all():
+      return False
+    # Driving lanes by default.
+    lane = self.map.get_waypoint(place)
+    return bool(lane) and place.distance(lane.transform.location) < _FAR
+
+  def _apply_settings(self):
+    """Set up the clock, which other clients may have changed."""
+    if self._settings:
+      changed = self._find_changes()
+      if changed:
+        logging.getLogger(__name__).warning('%s', changed)
     self._world.apply_settings(self._synchronous())
+    self._settings = self._world.get_settings()
+    # The server may have made frames of its own until now.
+    self._number = None
 
   def _remove_leftovers(self):
     """Clean up after a killed run; return the original settings.
@@ -247,15 +292,19 @@ class ServerBackend(backend_lib.Backend):
 
     A camera sends its first image a few ticks after it was told to listen.
     """
-    self._actors.ego.apply_control(self._carla.VehicleControl(brake=1.0))
+    ego = self._actors.ego
+    # Otherwise cars ignore the throttle for some 50 ticks after they spawn, see
+    # https://github.com/carla-simulator/carla/issues/3256.
+    ego.apply_control(
+      self._carla.VehicleControl(brake=1.0, manual_gear_shift=True, gear=1)
+    )
     seconds = _FIRST_IMAGE * self._config['image_timeout']
     limit = time.monotonic() + seconds
     quiet = ticks = 0
     while True:
-      self._world.tick(self._config['timeout'])
+      _, velocity = self._locate(self._tick())
       ticks += 1
-      fall = abs(self._actors.ego.get_velocity().z)
-      quiet = quiet + 1 if fall < 0.01 else 0
+      quiet = quiet + 1 if abs(velocity.z) < 0.01 else 0
       if all(x.has_sent() for x in self._actors.cameras):
         if quiet >= 2 or ticks >= _SETTLE_TICKS:
           break
@@ -266,27 +315,106 @@ class ServerBackend(backend_lib.Backend):
         )
       else:
         time.sleep(0.02)
-    self._velocity = self._actors.ego.get_velocity()
+    # The gear box is automatic again.
+    ego.apply_control(self._carla.VehicleControl(brake=1.0))
+    self._velocity = velocity
+
+  def _tick(self, before=0):
+    """Advance by one step and return its `carla.WorldSnapshot`.
+
+    Args:
+      before: Number of ticks of this environment since the last call.
+
+    Raises:
+      BackendError: If another client has changed the clock or the town.
+    """
+    number = self._world.tick(self._config['timeout'])
+    snapshot = self._world.get_snapshot()
+    last, self._number = self._number, number
+    dt, wanted = snapshot.timestamp.delta_seconds, self._config['dt']
+    if snapshot.id != self._id:
+      raise self._interference('has loaded a town on')
+    if last is not None:
+      changed = self._find_changes()
+      if changed:
+        raise backend_lib.BackendError(changed)
+      if snapshot.frame != last + before + 1:
+        details = f': frame {snapshot.frame} came after frame {last}'
+        raise self._interference('also ticks', details)
+      if abs(dt - wanted) > _ROUNDING * wanted:
+        raise backend_lib.BackendError(
+          f'The CARLA server at {self._claim.address} made a step of '
+          f'{dt:.3g} s instead of {wanted:g} s; restart it.'
+        )
+    return snapshot
+
+  def _find_changes(self):
+    """Return a sentence about settings of another client, or None."""
+    now = self._world.get_settings()
+    if now == self._settings:
+      return None
+    names = [x for x in dir(now) if not x.startswith('_')]
+    values = [(x, getattr(self._settings, x), getattr(now, x)) for x in names]
+    changes = ', '.join(f'{x} {y} to {z}' for x, y, z in values if y != z)
+    return str(
+      self._interference('has changed the settings of', f': {changes}')
+    )
+
+  def _interference(self, what, details=''):
+    """Return the error that another client has done something."""
+    return backend_lib.BackendError(
+      f'Another client {what} the CARLA server at {self._claim.address}'
+      f'{details}. {_OWN_SERVER}'
+    )
+
+  def _locate(self, snapshot):
+    """Return pose and velocity of the car.
+
+    Raises:
+      BackendError: If the car falls or is nowhere, or if an actor of this
+        environment is missing.
+    """
+    for name, number in self._actors.own().items():
+      if not snapshot.has_actor(number):
+        raise self._interference(f'has destroyed the {name} on')
+    ego = snapshot.find(self._actors.ego.id)
+    pose, velocity = ego.get_transform(), ego.get_velocity()
+    x, y, z = place = pose.location.x, pose.location.y, pose.location.z
+    speeds = velocity.x, velocity.y, velocity.z
+    if not np.isfinite([*place, *speeds, pose.rotation.yaw]).all():
+      raise backend_lib.BackendError(
+        f'The CARLA server at {self._claim.address} reports a car at {place} '
+        f'with velocity {speeds}; restart the server.'
+      )
+    lane = self.map.get_waypoint(pose.location)
+    is_below = lane and z < lane.transform.location.z - _BELOW
+    if velocity.z < -_FALL or is_below:
+      raise backend_lib.BackendError(
+        f'The car falls, with {-velocity.z:.0f} m/s, at x {x:.0f}, y {y:.0f}, '
+        f'z {z:.0f} m: the town has no ground there. Load another town or '
+        'restart the server.'
+      )
+    return pose, velocity
 
   def _advance(self, control):
     """Tick and return the frame; None lets the traffic manager drive."""
-    number = self._world.tick(self._config['timeout'])
+    snapshot = self._tick()
+    number = snapshot.frame
+    pose, velocity = self._locate(snapshot)
+    if self._world.get_weather() != self._weather:
+      raise self._interference('has changed the weather of')
     if control is None:
       taken = self._actors.ego.get_control()
       control = backend_lib.Control(taken.throttle, taken.steer, taken.brake)
     size = self._config['x_res'], self._config['y_res']
     shrink = sensors.SENSORS[self._config['use_sensor']].shrink
     images = [shrink(x.read(number), *size) for x in self._actors.cameras]
-    ego = self._world.get_snapshot().find(self._actors.ego.id)
-    if ego is None:
-      raise backend_lib.BackendError('The ego vehicle has disappeared.')
-    pose, velocity = ego.get_transform(), ego.get_velocity()
     jolt = (velocity - self._velocity).length() > _JOLT * self._config['dt']
     self._velocity = velocity
     timeout = _EVENT_TIMEOUT if jolt else 0.0
     return backend_lib.Frame(
       number=number,
-      image=np.concatenate(images, -1),
+      image=np.concatenate(images, -1) if images else None,
       location=(pose.location.x, pose.location.y, pose.location.z),
       yaw=pose.rotation.yaw,
       velocity=(velocity.x, velocity.y, velocity.z),
@@ -303,7 +431,7 @@ class ServerBackend(backend_lib.Backend):
     for end in (self._restore_settings, self._end_traffic, self._end_episode):
       try:
         end()
-      except RuntimeError as error:
+      except Exception as error:
         logging.getLogger(__name__).warning(
           'Could not clean up the CARLA server at %s: %s',
           self._claim.address,

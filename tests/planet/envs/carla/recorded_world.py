@@ -19,7 +19,9 @@ def constructor(length, min_length, repeat=1, pixels=True, **settings):
     image_size=32, max_length=repeat * length, action_repeat=repeat
   )
   args = [DRIVING, 1, length, min_length, 32, False, pixels]
-  return functools.partial(gym_pixels.make, *args, settings=settings)
+  return functools.partial(
+    gym_pixels.make, *args, settings=settings, state=True
+  )
 
 
 def frame(number=0, x=0.0, y=31.75, yaw=0.0, speed=0.0, z=0.0, **kwargs):

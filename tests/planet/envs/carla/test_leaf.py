@@ -8,8 +8,7 @@ import sys
 import pytest
 
 from agents.run import errors, files, references
-from planet.scripts import parameters, renamed, resume, tasks
-from planet.tools.attr_dict import AttrDict
+from planet.scripts import parameters, renamed, resume, tasks, train
 from tests import golden
 from tests.planet.envs.carla.recorded_world import DRIVING
 
@@ -40,6 +39,7 @@ def test_only_a_row_presets_and_old_names():
   assert sum('carla' in x.lower() for x in lines) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.needs('dm_control')
 def test_other_trainings_import_none_of_it(tmp_path):
   result = subprocess.run(
@@ -62,6 +62,7 @@ def test_old_names_are_settings():
     'camera',
     'early_terminate_on_collision',
     'ego_filter',
+    'reward_weights',
   }
 
 
@@ -80,7 +81,7 @@ def test_old_and_new_names_mean_the_same():
 
 
 def define(logdir, config='debug', **params):
-  args = AttrDict(config=config, params=params)
+  args = train.Arguments(config=config, params=params)
   return resume.define_config(str(logdir), args)
 
 

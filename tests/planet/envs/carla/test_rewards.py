@@ -1,8 +1,12 @@
 """Every reward against numbers computed by hand from the formulas."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 
-from planet.envs.carla import rewards
+from agents.run import errors
+from planet.envs.carla import env_config, rewards
 
 Terms = rewards.Terms
 
@@ -102,3 +106,36 @@ def test_knee_is_continuous_and_highest(name, knee):
   ]
   assert values[1] == pytest.approx(values[2], abs=1e-6)
   assert values[1] > values[0] and values[2] > values[3]
+
+
+@pytest.mark.parametrize('name', rewards.REWARDS)
+def test_rewards_are_weighted_sums(name):
+  """Of the terms that users give weights of their own."""
+  random = np.random.default_rng(0)
+  fields = dataclasses.fields(rewards.Terms)
+  same = rewards.define(name, {'step': rewards.WEIGHTS[name].get('step', 0)})
+  assert rewards.define(name, None) is rewards.REWARDS[name]
+  for _ in range(200):
+    values = {x.name: float(random.uniform(0, 60)) for x in fields}
+    for key, value in values.items():
+      if isinstance(getattr(rewards.Terms(), key), bool):
+        values[key] = value < 20
+      elif 'road' in key or 'lane' in key and 'speed' not in key:
+        values[key] = max(value / 60 - 0.3, 0)
+    terms = rewards.Terms(**values)
+    assert same(terms) == pytest.approx(rewards.REWARDS[name](terms), abs=1e-9)
+
+
+def test_weights_of_users():
+  terms = rewards.Terms(speed=5.0, new_damage=True, last_distance=3.0, steer=-1)
+  weighted = rewards.define('custom3', {'new_damage': -10, 'progress': 2})
+  assert weighted(terms) == pytest.approx(1.8 - 10 + 6)
+  config = env_config.complete({'reward_weights': {'progress': 1.0}})
+  assert config['enable_planner'] and config['state'] == 'route'
+  weights = {'progress': 0.0, 'arrived': 0}
+  config = {'reward_function': 'custom', 'reward_weights': weights}
+  assert not env_config.complete(config)['enable_planner']
+  assert rewards.is_lane_based('custom3', {'lane_far': -1})
+  for wrong in ({'progres': 1}, {'progress': 'x'}, [1]):
+    with pytest.raises(errors.UsageError, match='reward_weights'):
+      env_config.complete({'reward_weights': wrong})

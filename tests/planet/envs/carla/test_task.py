@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from agents.envs import spaces
-from agents.envs.wrappers import Async
+from agents.envs.hosts import Async
 from agents.run import errors
 from planet.control import random_episodes
 from planet.envs.carla import env_config, sensors, settings
 from planet.envs.carla.backend import Collision
 from planet.scripts import parameters
-from planet.tools.attr_dict import AttrDict
 from tests.planet.envs.carla.recorded_world import (
   QUIET,
   RecordedBackend,
@@ -33,19 +32,21 @@ REPORT = {
   'messages': [],
   'renderer': None,
   'action_space': np.zeros(2),
-  'shapes': {'image': (), 'action': (2,)},
+  'shapes': {'image': (), 'action': (2,), 'reward': (), 'state': (1,)},
+  'time_limit': None,
+  'interface': None,
 }
 
 
 def define(config='debug', logdir='unused', evaluates=False, **params):
-  from planet.scripts import resume, tasks
+  from planet.scripts import resume, tasks, train
 
-  args = AttrDict(config=config, params={**OFFLINE, **params})
+  args = train.Arguments(config=config, params={**OFFLINE, **params})
   result = resume.define_config(logdir, args)
   assert not result.unused
   with pytest.MonkeyPatch.context() as patch:
     patch.setattr(tasks.probe, 'inspect', lambda *unused: REPORT)
-    tasks.prepare(result, logdir, evaluates)
+    result, _ = tasks.prepare(result, logdir, evaluates)
   return result
 
 
@@ -116,6 +117,7 @@ def test_bad_parameters(params, message):
 def test_parameters_reach_the_environment():
   config = define(
     carla_size=32,
+    state_diagnostics=True,
     carla_reward='speed_tracking',
     carla_map='loop',
     carla_vehicles=2,
@@ -351,6 +353,43 @@ def test_worlds_do_not_mix(tmp_path):
   assert config.source['values']['env']['backend'] == 'auto'
   config = define(logdir=logdir, carla_allow_backend_change=True)
   assert config.source.chosen == {'backend': 'offline'}
+
+
+def test_settings_of_the_environment_are_parameters():
+  """Also those that no parameter was named after."""
+  given = {
+    'ego_filter': 'vehicle.audi.tt',
+    'camera': [1.0, 0.0, 2.0],
+    'early_terminate_on_collision': False,
+    'reward_weights': {'progress': 1.0},
+  }
+  (task,) = define(env=given).tasks
+  config = find_config(task)
+  assert config['camera'] == (1, 0, 2) and config['enable_planner']
+  assert all(config[x] == given[x] for x in given if x != 'camera')
+
+
+SERVERS = {'servers': ['a:2000', 'b:2000']}
+
+
+def test_preset_for_servers():
+  """One command drives in a town, begins with the expert, and is not short."""
+  (task,) = define('carla_server', env=SERVERS, carla_backend='server').tasks
+  config = find_config(task)
+  assert (config['backend'], config['server_map']) == ('server', 'Town02')
+  assert config['reward_scale'] == 0.2 and task.settings['max_length'] == 1000
+  assert task.settings['random_throttle'] == [-0.2, 1.0]
+  assert task.settings['expert'] == 'autopilot'
+
+
+def test_offline_preset_on_servers(caplog):
+  """Servers have no map `loop`; they show the town of the scenario."""
+  (task,) = define('carla_cpu', env=SERVERS, carla_backend='server').tasks
+  assert find_config(task)['server_map'] == 'Town02'
+  assert 'loop exists only offline; the server shows Town02' in caplog.text
+  with pytest.raises(errors.UsageError, match='servers have no map loop'):
+    more = {**SERVERS, 'map': ['loop', 'grid']}
+    define('carla_cpu', env=more, carla_backend='server')
 
 
 def test_towns_offline():

@@ -1,7 +1,5 @@
 """The carla task: towns, files of scenarios, and where logs go."""
 
-import argparse
-
 import numpy as np
 import pytest
 
@@ -13,20 +11,20 @@ pytest.importorskip('carla')
 
 def test_runs_keep_the_scenarios_of_files(tmp_path):
   """As they were; another content is another task."""
-  from planet.scripts import resume
+  from planet.scripts import resume, train
   from planet.training import utility
 
   path, logdir = tmp_path / 'mine.yaml', str(tmp_path)
   path.write_text('- {name: market, num_vehicles: 2}')
   given = {**OFFLINE, 'carla_size': 32, 'carla_scenario': str(path)}
-  args = argparse.Namespace(config='debug', params=given)
+  args = train.Arguments(config='debug', params=given)
   config = resume.define_config(logdir, args)
   utility.save_config(config, logdir)
   path.write_text('- {name: market, num_vehicles: 5}')
   with pytest.raises(errors.UsageError, match="scenarios: .*'num_vehicl"):
     resume.define_config(logdir, args)
   path.unlink()
-  args.params = OFFLINE
+  args = train.Arguments(config='debug', params=OFFLINE)
   config = resume.define_config(logdir, args)
   (scenario,) = config.tasks[0].settings['scenarios']
   assert scenario == {'name': 'market', 'num_vehicles': 2}
@@ -74,8 +72,7 @@ def test_environments_of_several_towns():
   for task in config.tasks:
     assert task.state_components == ['reward', 'state']
     env = task.env_ctor()
-    observ = env.reset()
-    assert set(observ) == {'image', 'state'}
+    assert set(env.reset()) == {'image'}
     maps.append(env.step(np.float32([0, 0]))[3]['map'])
     env.close()
   assert maps == ['loop', 'grid']

@@ -105,6 +105,18 @@ def test_unknown_host():
   )
 
 
+def test_addresses_are_ipv4():
+  """As servers and clients have nothing else; ::1 is this machine."""
+  config = complete(2000, servers=['[::1]:2000', '[::ffff:10.0.0.2]:1', 'a:2'])
+  known = [('127.0.0.1', 2000), ('10.0.0.2', 1), ('a', 2)]
+  assert connect.list_addresses(config) == known
+  assert connect.list_addresses(complete(7, host='::1')) == [('127.0.0.1', 7)]
+  config = complete(7, host='[::1]:2000')
+  assert connect.list_addresses(config) == [('127.0.0.1', 2000)]
+  with pytest.raises(errors.UsageError, match='fe80::1. is an IPv6 address'):
+    connect.list_addresses(complete(7, host='[fe80::1]'))
+
+
 def free_port(first):
   claim = connect.claim_ports(first, 3, 10)
   claim.lock.release()

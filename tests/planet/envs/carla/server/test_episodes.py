@@ -71,6 +71,17 @@ def test_session_and_episode(server):
   assert gone[:3] == ['sensor', 'sensor', 'controller']
 
 
+@pytest.mark.parametrize('expert', [None, 'autopilot'])
+def test_cars_obey_the_throttle_at_once(server, make_env, expert):
+  """Those of CARLA do not for 50 ticks, unless a gear is engaged by hand."""
+  server.set(neutral=50)
+  env = make_env(vehicles=0, pedestrians=0, expert=expert)
+  env.reset()
+  for _ in range(10):
+    info = env.step(np.float32([1.0, 0.0]))[3]
+  assert info['forward_speed'] > 1
+
+
 def test_traffic_and_pedestrians_move(server, make_env):
   """The client drives them, each on its ground."""
   env = make_env(vehicles=5, pedestrians=5)
@@ -204,18 +215,32 @@ def test_sensors(server, make_env, name):
   kinds = [f'sensor.camera.{sensor.camera}'] * sensor.cameras
   assert [x.type for x in cameras] == kinds
   sides = [x.position[1] for x in cameras]
-  assert sides == ([0.0] if len(cameras) == 1 else [-0.25, 0.25])
+  assert sides == [[], [0.0], [-0.25, 0.25]][len(cameras)]
   image = env.render()
   assert image.shape == (32, 32, sensor.channels) and image.dtype == np.uint8
   if sensor.camera == 'rgb':
     number = server.look().frame % 200
     for index, side in enumerate(sides):
+      # The picture from above comes last.
       red, green, _ = image[0, 0, 3 * index : 3 * index + 3].tolist()
       assert (red, green) == (number, 20 + round(40 * side))
   if sensor.camera == 'semantic_segmentation':
     colours = set(map(tuple, sensors.PALETTE.tolist()))
     assert set(map(tuple, image.reshape(-1, 3).tolist())) <= colours
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 20
+
+
+def test_routes_are_observed(make_env):
+  env = make_env(reward_function='custom', vehicles=0, pedestrians=0)
+  state = env.reset()['state']
+  before = state[13]
+  assert state.shape == (14,) and state[5:9].tolist() == [1, 0, 0, 0]
+  np.testing.assert_allclose(state[9:13], [1, 0, 2, 0], atol=0.1)
+  for _ in range(20):
+    state = env.step(np.float32([1, 0]))[0]['state']
+  way = env.metrics['kilometres'] * 10
+  assert before - state[13] == pytest.approx(way, abs=0.05) and way > 0.02
+  assert 0 < env.metrics['route completion'] < 1
 
 
 def test_autopilot(server):

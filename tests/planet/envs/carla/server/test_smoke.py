@@ -31,11 +31,13 @@ def passed(lines):
 
 
 def test_on_a_running_server(server, tmp_path):
+  server.set(neutral=20)
   lines = smoke(tmp_path, '--port', str(server.port))
   versions = 'Server 0.9.16, package 0.9.16, map Carla/Maps/Town02'
   assert f'{versions}, quality Epic' in lines
   checks = passed(lines)
   for check in (
+    'episode 1 moves at once',
     'free start',
     'traffic moves',
     'a killed client ends the episode',

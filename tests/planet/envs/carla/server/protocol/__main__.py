@@ -48,18 +48,20 @@ def main(flags):
   is_packed = options['map'].endswith('.gz')
   with (gzip.open if is_packed else open)(options['map'], 'rt') as file_:
     maps = dict.fromkeys(_TOWNS, file_.read())
-  mesh = navmesh.make(*options['ground'])
+  ground = options['ground']
+  mesh = ground and navmesh.make(*ground)
   outlets = streams.Streams(port + 1, switches)
   simulation = calls.Simulation(
     world.World(outlets, switches, options['town'], options['points']),
     outlets,
     switches,
     maps,
-    {f'Carla/Maps/Nav/{town}.bin': mesh for town in maps},
+    {f'Carla/Maps/Nav/{town}.bin': mesh for town in maps if mesh},
   )
+  # Before anybody is answered, as tests read it afterwards.
+  print(port, *flags, flush=True)
   for listener, serve in zip(sockets, (simulation.serve, outlets.serve)):
     _start(_accept, listener, serve)
-  print(port, *flags, flush=True)
   simulation.run()
 
 

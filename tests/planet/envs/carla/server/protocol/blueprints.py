@@ -67,7 +67,8 @@ def list_definitions(missing):
   """Return what `get_actor_definitions` does.
 
   Args:
-    missing: Names of blueprints, or `blueprint:attribute`, that are left out.
+    missing: Names of blueprints, starts of them that end with a dot, or
+      `blueprint:attribute`, that are left out.
   """
   return [
     [
@@ -78,4 +79,5 @@ def list_definitions(missing):
     ]
     for number, (name, attributes) in enumerate(_ALL, 1)
     if name not in missing
+    and not any(x[-1] == '.' and name.startswith(x) for x in missing)
   ]

@@ -72,7 +72,8 @@ class Simulation:
         due = not self._world.is_synchronous
       if due:
         with self._lock:
-          self._world.tick()
+          for _ in range(1 + self._faults.foreign_ticks):
+            self._world.tick()
 
   def serve(self, connection):
     """Take calls from a connection until it ends."""
@@ -154,6 +155,10 @@ class Simulation:
 
   def _on_test_set(self, values):
     self._faults.set(values)
+
+  def _on_test_destroy(self, kind):
+    found = [x for x in self._world.actors.values() if x.type.startswith(kind)]
+    self._world.destroy(found[0].id)
 
   def _on_test_hit(self, *hits):
     self._world.hits += hits

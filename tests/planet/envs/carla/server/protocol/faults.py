@@ -28,6 +28,15 @@ class Faults:
     lost_images: Number of images that are not sent.
     image_delay: Seconds between a tick and its images.
     collision_delay: Seconds between a tick and its collision events.
+    free: Whether the server runs by itself, whatever its settings say.
+    foreign_ticks: Number of ticks of another client after each of ours.
+    other_dt: Seconds per tick, whatever the settings say; 0 for those.
+    no_ground: Whether vehicles fall.
+    nan: Whether vehicles are nowhere.
+    image_rows: Number of rows by which images are too short; the size of images
+      says so as well if `honest_rows`.
+    neutral: Number of ticks in which a new vehicle ignores the throttle, unless
+      a gear was engaged by hand.
   """
 
   version: str = '0.9.16'
@@ -42,6 +51,14 @@ class Faults:
   lost_images: int = 0
   image_delay: float = 0.0
   collision_delay: float = 0.0
+  free: bool = False
+  foreign_ticks: int = 0
+  other_dt: float = 0.0
+  no_ground: bool = False
+  nan: bool = False
+  image_rows: int = 0
+  honest_rows: bool = False
+  neutral: int = 0
 
   def set(self, values):
     """Change switches.

@@ -72,6 +72,10 @@ class Control:
     """
     self._call('test.hit', [kind, impulse, ticks])
 
+  def destroy(self, kind):
+    """Destroy the first actor whose type starts with this, as others may."""
+    self._call('test.destroy', kind)
+
   def disconnect(self):
     self._socket.close()
 
@@ -93,7 +97,7 @@ class Server(Control):
     port: Port; by default one that is free, with the next two.
     **options: `town`; `faults`, a dict as of `faults.Faults`; `map`, path of an
       OpenDRIVE file that all towns show; `points`, its spawn points; `ground`,
-      the rectangle of its pedestrians.
+      the rectangle of its pedestrians, None for none.
 
   Attributes:
     port: Port.

@@ -59,6 +59,8 @@ class Actor:
   control: list = dataclasses.field(
     default_factory=lambda: [0.0] * 3 + [False] * 3 + [0]
   )
+  age: int = 0
+  is_engaged: bool = False
 
   @property
   def type(self):
@@ -76,14 +78,20 @@ class Actor:
   def attributes(self):
     return {name: value for name, _, value in self.definition[2]}
 
-  def move(self, dt):
+  def move(self, dt, faults):
     """Fall to the ground at height 0, and drive like a bicycle."""
     if not self.is_vehicle:
       return
-    throttle, steer, brake = self.control[:3]
+    throttle, steer, brake, _, _, is_manual, gear = self.control
+    self.age += 1
+    self.is_engaged |= is_manual and gear > 0
+    if self.age <= faults.neutral and not self.is_engaged:
+      throttle = 0.0
     x, y, z = self.position
     fall = self.velocity[2] - _GRAVITY * dt
-    z = max(z + fall * dt, 0.0)
+    z = max(z + fall * dt, -math.inf if faults.no_ground else 0.0)
+    if faults.nan:
+      x = math.nan
     yaw = math.radians(self.rotation[1])
     speed = self.velocity[0] * math.cos(yaw) + self.velocity[1] * math.sin(yaw)
     speed += (4 * throttle - 8 * brake - 0.05) * dt
@@ -129,11 +137,12 @@ class World:
 
   @property
   def is_synchronous(self):
-    return self.settings[_SYNCHRONOUS]
+    return self.settings[_SYNCHRONOUS] and not self._faults.free
 
   @property
   def dt(self):
-    return (self.settings[_FIXED_STEP] + [_FREE_STEP])[1]
+    fixed = (self.settings[_FIXED_STEP] + [_FREE_STEP])[1]
+    return self._faults.other_dt or fixed
 
   def load(self, town, reset):
     """Show a town without actors, and with the default settings if wanted."""
@@ -149,7 +158,7 @@ class World:
     self.frame += 1
     self.seconds += self.dt
     for actor in self.actors.values():
-      actor.move(self.dt)
+      actor.move(self.dt, self._faults)
       if self.hits and actor.type == 'sensor.other.collision':
         self.find(actor.parent).bump(self.dt)
     state = messages.pack_world(
@@ -253,11 +262,12 @@ class World:
       return
     attributes = camera.attributes
     width, height = (int(attributes[f'image_size_{x}']) for x in 'xy')
+    rows = height - self._faults.image_rows
     image = messages.pack_image(
       width,
-      height,
+      rows if self._faults.honest_rows else height,
       float(attributes['fov']),
-      self._render(camera, width * height),
+      self._render(camera, width * rows),
     )
     self._send(
       camera.stream,

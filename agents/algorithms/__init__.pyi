@@ -1,0 +1,1 @@
+from agents.algorithms.ppo import PPO as PPO

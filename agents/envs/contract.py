@@ -1,0 +1,502 @@
+"""The contract: what PlaNet, PPO, HER and the pipeline need of environments.
+
+`TABLE` states each requirement once, as a sentence for users and as a function
+that finds what contradicts it. The start of every training and the program
+`agents-check-env` ask these functions; docs/environments.md contains the
+sentences.
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from agents.envs import guard, images, spaces, wrappers
+from agents.run import errors
+
+# Systems as users name them, and as sentences do.
+SYSTEMS = {
+  'planet': 'PlaNet',
+  'ppo': 'PPO',
+  'her': 'HER',
+  'pipeline': 'The pipeline',
+}
+ALL = tuple(SYSTEMS)
+GOAL_KEYS = ('observation', 'achieved_goal', 'desired_goal')
+# Advice where images are missing.
+WITHOUT_IMAGES = (
+  'To train without images, use --params "{observations: vector}".'
+)
+# Environments whose rewards of a batch mix up rows and columns, in the original
+# as well: the angle that should not count is overwritten in one row.
+REWARD_ROW_BY_ROW = 'HandManipulatePen'
+_REWARD = spaces.box(-np.inf, np.inf)
+# Spaces whose elements are arrays of one shape.
+_ARRAYS = ('Box', 'Discrete', 'MultiBinary', 'MultiDiscrete')
+
+
+@dataclasses.dataclass(frozen=True)
+class Subject:
+  """Environment that one system should use.
+
+  Attributes:
+    env: Environment with the interface of `agents.envs.adapters`, unwrapped.
+    name: Name that the user gave.
+    system: Key of `SYSTEMS`.
+    vector: Whether PlaNet learns from vectors, not from images.
+    blind: Why the environment was created without images; '' if it was not.
+  """
+
+  env: Any
+  name: Any
+  system: str
+  vector: bool = False
+  blind: str = ''
+
+
+@dataclasses.dataclass(frozen=True)
+class Episode:
+  """What was seen of an episode.
+
+  Attributes:
+    length: Number of steps.
+    done: Whether the environment ended it.
+  """
+
+  length: int
+  done: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Requirement:
+  """Something that an environment must be or do.
+
+  Attributes:
+    part: What it is about.
+    systems: Keys of `SYSTEMS`.
+    text: Sentences for users.
+    seen: What shows it: `spaces`, known once the environment exists; `image`,
+      what it renders; or `step`.
+    find: Function from `Subject` and the rendered image, if that shows it, to a
+      sentence about what is wrong, or None.
+    unseen: Function from `Episode` to a sentence if it did not show whether the
+      requirement is met; None otherwise.
+  """
+
+  part: str
+  systems: tuple[str, ...]
+  text: str
+  seen: str
+  find: Callable[[Subject, Any], str | None] = lambda subject, image: None
+  unseen: Callable[[Episode], str | None] = lambda episode: None
+
+
+def check_spaces(
+  env: Any, name: Any, system: str, vector: bool = False, blind: str = ''
+) -> None:
+  """Check what is known of an environment once it exists.
+
+  For HER, also takes a step to check the rewards of goals.
+
+  Args:
+    env: See `Subject`, as for all arguments.
+    name: Name.
+    system: System.
+    vector: Whether PlaNet learns from vectors.
+    blind: Why there are no images.
+
+  Raises:
+    UsageError: Describes the first problem.
+    EnvError: If the step fails.
+  """
+  subject = Subject(env, name, system, vector, blind)
+  for problem in find_problems(subject, 'spaces'):
+    raise errors.UsageError(problem)
+
+
+def find_problems(subject: Subject, seen: str, image: Any = None) -> list[str]:
+  """Return a sentence for each requirement that is not met.
+
+  Args:
+    subject: Environment and system.
+    seen: See `Requirement`.
+    image: Rendered image, if that was seen.
+
+  Raises:
+    EnvError: If a step fails.
+  """
+  rows = (x for x in TABLE if subject.system in x.systems and x.seen == seen)
+  found = (x.find(subject, image) for x in rows)
+  return [x for x in found if x]
+
+
+def find_unseen(system: str, episode: Episode) -> list[str]:
+  """Return what an episode could not show about the requirements."""
+  found = (x.unseen(episode) for x in TABLE if system in x.systems)
+  return [x for x in found if x]
+
+
+def table() -> str:
+  """Return all requirements as a table in Markdown, for the documentation."""
+  lines = ['| agent | what | needs |', '|---|---|---|']
+  for system, name in SYSTEMS.items():
+    for row in TABLE:
+      if row.systems == (system,):
+        lines.append(f'| {name} | {row.part} | {row.text} |')
+  for row in TABLE:
+    if row.systems == ALL:
+      lines.append(f'| all | {row.part} | {row.text} |')
+  return '\n'.join(lines)
+
+
+def can_render(env: Any) -> bool:
+  """Return whether an environment was created to render images.
+
+  Args:
+    env: Environment with the interface of `agents.envs.adapters`.
+  """
+  inner = getattr(env, 'unwrapped', env)
+  if isinstance(inner, gymnasium.Env):
+    inherited = type(inner).render is gymnasium.Env.render
+    return env.render_mode == 'rgb_array' and not inherited
+  return hasattr(inner, 'render')
+
+
+def find_picture(env: Any) -> images.Path | None:
+  """Return where PlaNet finds images in observations; None if it renders.
+
+  It renders environments that do, unless a dictionary has an image.
+
+  Args:
+    env: Environment with the interface of `agents.envs.adapters`.
+  """
+  path = images.find(env.observation_space)
+  return None if path == () and can_render(env) else path
+
+
+def find_mistake(
+  observation: Any, space: Any, when: str, reward: Any = 0.0
+) -> str | None:
+  """Return what is wrong with an observation and a reward, or None.
+
+  Args:
+    observation: Observation that `wrappers.Guard` lets pass.
+    space: Its space.
+    when: When it was returned, such as `step 3`.
+    reward: Reward, a number.
+  """
+  parts = [*_pairs(observation, space, 'The observation')]
+  # Some environments return rewards in arrays.
+  parts.append(('The reward', np.squeeze(reward), _REWARD))
+  for name, value, part in parts:
+    array = np.asarray(value)
+    if array.shape != part.shape or not np.can_cast(
+      array.dtype, part.dtype, 'same_kind'
+    ):
+      return (
+        f'{name} in {when} has shape {array.shape} and dtype {array.dtype}, '
+        f'but its space is {part}; make them match.'
+      )
+    kind = array.dtype.kind in 'fc' and guard.not_finite(array)
+    if kind:
+      return f'{name} in {when} is {kind}; return finite numbers.'
+  return None
+
+
+def _pairs(
+  observation: Any, space: Any, name: str
+) -> Iterator[tuple[str, Any, Any]]:
+  """Yield name, value and space of all parts that are arrays."""
+  if hasattr(space, 'spaces') and isinstance(observation, dict):
+    for key, part in dict(space.spaces).items():
+      if key in observation:
+        yield from _pairs(observation[key], part, f'{name} {key!r}')
+  elif type(space).__name__ in _ARRAYS:
+    yield name, observation, space
+
+
+def find_time_limit(env: Any) -> int | None:
+  """Return the time limit of an environment in steps, None if unknown."""
+  spec = getattr(env, 'spec', None)
+  limit = getattr(spec, 'max_episode_steps', None)
+  return limit or getattr(env, '_max_episode_steps', None)
+
+
+def find_numbers(info: Mapping[str, Any]) -> dict[str, np.ndarray]:
+  """Return the numbers and arrays of numbers in an info, as vectors."""
+  flat = {
+    k: np.ravel(guard.to_array(v))
+    for k, v in info.items()
+    if not isinstance(v, dict)
+  }
+  return {k: v for k, v in flat.items() if v.dtype.kind in 'biuf' and v.size}
+
+
+def _is_box(space):
+  # Boxes of gym and of gymnasium are different classes.
+  return type(space).__name__ == 'Box'
+
+
+def _find_other_actions(subject, _):
+  """PlaNet and PPO: vectors or a choice."""
+  space, system = subject.env.action_space, SYSTEMS[subject.system]
+  if spaces.is_discrete(space):
+    return None
+  if not _is_box(space):
+    return (
+      f'The action space of {subject.name} is {space}, but {system} needs a '
+      'Box or Discrete space. Wrap the environment and register it under a new '
+      'id.'
+    )
+  if len(space.shape) != 1:
+    return (
+      f'The actions of {subject.name} have shape {space.shape}, but {system} '
+      'needs vectors.'
+    )
+  return None
+
+
+def _find_one_bound(subject, _):
+  """PlaNet: bounds that it can scale to, or [-1, 1] within them."""
+  space = subject.env.action_space
+  if not _is_box(space):
+    return None
+  low, high = spaces.float_bounds(space)
+  unscaled = ~spaces.find_scalable(space)
+  if (unscaled & ((low > -1) | (high < 1))).any():
+    return (
+      f'The actions of {subject.name} have only one bound, or bounds too far '
+      'apart to scale, but PlaNet plans within [-1, 1]; declare two finite '
+      'bounds.'
+    )
+  return None
+
+
+def _find_no_input(subject, _):
+  """PPO: observations that become the input of a network."""
+  from agents.envs import observations
+
+  problem = observations.explain(subject.env.observation_space)
+  if not problem:
+    return None
+  return (
+    f'A network cannot learn from the observations of {subject.name}: '
+    f'{problem}. Observations must be Box, Discrete, MultiBinary or '
+    'MultiDiscrete spaces, or dictionaries and tuples of them; wrap the '
+    'environment and register it under a new id.'
+  )
+
+
+def _find_no_vector(subject, _):
+  """PlaNet: vectors, if it learns from them."""
+  space = subject.env.observation_space
+  if not subject.vector or images.list_parts(space):
+    return None
+  return (
+    f'The observation space of {subject.name} is {space}, which does not '
+    'become a vector, as observations: vector needs; use observations: image.'
+  )
+
+
+def _find_no_image(subject, _):
+  """PlaNet: something to see, if it learns from images."""
+  env, name = subject.env, subject.name
+  if subject.vector or can_render(env) or find_picture(env) is not None:
+    return None
+  advice = subject.blind or (
+    'Add render() for the render_mode rgb_array, which the constructor must '
+    'take and store, or declare an observation of bytes or bounded floats '
+    '[height, width, channels].'
+  )
+  return (
+    f'PlaNet learns from images, but {name} does not render any, and none of '
+    f'its observations is one. {advice} {WITHOUT_IMAGES}'
+  )
+
+
+def _find_bad_image(subject, image):
+  """PlaNet: what is rendered is a picture."""
+  channels = getattr(subject.env, 'image_channels', 3)
+  try:
+    guard.check_image(image, subject.name)
+    image = images.fit_channels(image, channels, subject.name)
+    images.convert(image, np.uint8)
+  except errors.EnvError as error:
+    return f'{error} {WITHOUT_IMAGES}'
+  return None
+
+
+def _find_unknown_space(subject, _):
+  """The pipeline: spaces that it can store."""
+  for kind in ('observation', 'action'):
+    try:
+      spaces.describe(getattr(subject.env, f'{kind}_space'))
+    except errors.UsageError as error:
+      return f'The {kind} space of {subject.name} does not fit: {error}'
+  return None
+
+
+def _find_goal_problem(subject, _):
+  """HER: a goal environment."""
+  with guard.explained(subject.name, 'in its first step'):
+    problem = _explain_goals(wrappers.Guard(subject.env, subject.name))
+  if not problem:
+    return None
+  return (
+    f'HER cannot train on {subject.name}: {problem} See docs/her.md, or try '
+    'FetchReach-v4.'
+  )
+
+
+def _explain_goals(env):
+  """Return part of a sentence about why HER cannot use spaces, or None."""
+  parts = getattr(env.observation_space, 'spaces', None)
+  if not isinstance(parts, Mapping) or not set(GOAL_KEYS) <= set(parts):
+    found = env.observation_space
+    found = sorted(parts) if isinstance(parts, Mapping) else found
+    return (
+      f'observations must be dictionaries with {", ".join(GOAL_KEYS)}, not '
+      f'{found}.'
+    )
+  for key in GOAL_KEYS:
+    if spaces.vector_box(parts[key]) is None:
+      return f'their parts must be vectors, but {key} is {parts[key]}.'
+  shapes = {key: parts[key].shape for key in GOAL_KEYS}
+  if shapes['achieved_goal'] != shapes['desired_goal']:
+    return f'goals must be of one size, but have shapes {shapes}.'
+  if not _is_box(env.action_space) or len(env.action_space.shape) != 1:
+    return f'actions must be vectors, not {env.action_space}.'
+  limit = find_time_limit(env)
+  if not limit or limit < 2:
+    found = f'the time limit {limit}' if limit else 'no time limit'
+    return f'it has {found}; register it with max_episode_steps of at least 2.'
+  compute = getattr(env.unwrapped, 'compute_reward', None)
+  if compute is None:
+    return 'it has no method compute_reward(achieved, desired, info).'
+  env.reset()
+  observation, reward, _, info = env.step(spaces.sample(env.action_space))
+  rows = {k: np.repeat([v], 3, 0) for k, v in find_numbers(info).items()}
+  goals = [np.repeat([observation[key]], 3, 0) for key in GOAL_KEYS[1:]]
+  try:
+    rewards = np.asarray(compute(*goals, rows), float)
+    found = f'returns shape {rewards.shape}' if rewards.shape != (3,) else ''
+  except Exception as error:  # Whatever the user's code may raise.
+    found = f'fails with {error!r}'
+  if found:
+    return (
+      'compute_reward must return one reward per goal, shape (3,) for a batch '
+      f'of three goals and a dict of arrays as info, but {found}.'
+    )
+  if not np.isfinite(goals).all():
+    # An episode shows that.
+    return None
+  if kind := guard.not_finite(rewards):
+    return f'compute_reward returns a reward that is {kind}.'
+  if guard.find_name(env).startswith(REWARD_ROW_BY_ROW):
+    return None
+  if not np.allclose(rewards[0], reward):
+    return (
+      f'compute_reward returns {rewards[0]:g} for a step whose reward is '
+      f'{float(reward):g}; call compute_reward in step.'
+    )
+  return None
+
+
+def _tell_endless(episode):
+  if episode.done:
+    return None
+  return (
+    f'The episode did not end within {episode.length} steps, so what follows '
+    'was not seen; register the environment with max_episode_steps, or set '
+    'max_length for PPO.'
+  )
+
+
+TABLE = (
+  Requirement(
+    'actions',
+    ('planet',),
+    'A `Box` of vectors, of any dtype, or `Discrete`.',
+    'spaces',
+    _find_other_actions,
+  ),
+  Requirement(
+    'bounds of actions',
+    ('planet',),
+    'Two finite ones; a dimension without them, or with ones too far apart to '
+    'scale, must contain [-1, 1], where PlaNet plans.',
+    'spaces',
+    _find_one_bound,
+  ),
+  Requirement(
+    'images',
+    ('planet',),
+    '`render()` in the mode `rgb_array`, or an image in the observations: '
+    '`uint8` or bounded floats, at least 16 x 16. In dictionaries, it is '
+    'preferred; of several, the one called `image`, `rgb` or `pixels`.',
+    'spaces',
+    _find_no_image,
+  ),
+  Requirement(
+    'rendered images',
+    ('planet',),
+    'Of any size; `uint8`, or floats from 0 to 1; gray, RGB or RGBA, or with '
+    'as many channels as `image_channels` says.',
+    'image',
+    _find_bad_image,
+  ),
+  Requirement(
+    'observations',
+    ('planet',),
+    'Anything for images. For `observations: vector`, `Box`, `Discrete`, '
+    '`MultiBinary`, `MultiDiscrete`, or dictionaries and tuples of them, which '
+    'are joined without their images.',
+    'spaces',
+    _find_no_vector,
+  ),
+  Requirement(
+    'actions',
+    ('ppo',),
+    'A `Box` of vectors, of any dtype, or `Discrete`.',
+    'spaces',
+    _find_other_actions,
+  ),
+  Requirement(
+    'observations',
+    ('ppo',),
+    '`Box` of any shape, `Discrete`, `MultiBinary`, `MultiDiscrete`, or '
+    'dictionaries and tuples of them.',
+    'spaces',
+    _find_no_input,
+  ),
+  Requirement(
+    'goals',
+    ('her',),
+    'Observations with the vectors `observation`, `achieved_goal` and '
+    '`desired_goal`; actions are vectors; a time limit of at least 2, which '
+    'episodes may end before; `compute_reward` returns the reward of each goal '
+    'of a batch.',
+    'spaces',
+    _find_goal_problem,
+  ),
+  Requirement(
+    'spaces',
+    ('pipeline',),
+    '`Box`, `Discrete`, or dictionaries of them. Actions of its HER and DDPG '
+    'are vectors, of its PPO also `Discrete`; PPO and DDPG observe one `Box`.',
+    'spaces',
+    _find_unknown_space,
+  ),
+  Requirement(
+    'values',
+    ALL,
+    'Observations of the shape and kind of number of their space; one reward; '
+    'finite numbers; a flag that ends the episode; an info that is a '
+    'dictionary.',
+    # `wrappers.Guard` and `find_mistake` look at every step.
+    'step',
+    unseen=_tell_endless,
+  ),
+)

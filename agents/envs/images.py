@@ -1,0 +1,275 @@
+"""Images of environments: find them in observations, convert rendered ones.
+
+Used by the wrappers of PlaNet and by the contract of environments, so that both
+accept the same.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium.spaces import utils
+
+from agents.envs import spaces
+from agents.run import errors
+
+# What is smaller holds symbols, such as the cells of MiniGrid, not a picture.
+_SMALLEST = 16
+# Of several images in a dictionary, the one that is called so.
+_NAMES = ('image', 'rgb', 'pixels')
+# Channels of pictures: gray, colors, and colors with opacity.
+_CHANNELS = (1, 3, 4)
+
+# Spaces that become a part of a vector.
+FLAT = ('Box', 'Discrete', 'MultiBinary', 'MultiDiscrete')
+
+Path = tuple[Any, ...]
+
+
+class BadImage(errors.EnvError, NotImplementedError):
+  """An environment rendered what is no image."""
+
+
+def is_image(space: Any) -> bool:
+  """Return whether a space holds pictures, as bytes or as bounded floats.
+
+  Their shape is [height, width], [height, width, channels] or [channels,
+  height, width], with 1, 3 or 4 channels, in the latter case 1 or 3.
+  """
+  if not hasattr(space, 'low') or len(space.shape) not in (2, 3):
+    return False
+  bounded = np.isfinite(space.low).all() and np.isfinite(space.high).all()
+  dtype = np.dtype(space.dtype)
+  if dtype != np.uint8 and not (dtype.kind == 'f' and bounded):
+    return False
+  if len(space.shape) == 2:
+    # Matrices of floats are rarely pictures.
+    return dtype == np.uint8 and min(space.shape) >= _SMALLEST
+  first, last = space.shape[0], space.shape[-1]
+  sides = space.shape[:2] if last in _CHANNELS else space.shape[1:]
+  return min(sides) >= _SMALLEST and (last in _CHANNELS or first in (1, 3))
+
+
+def find(space: Any) -> Path | None:
+  """Return the keys that lead to the picture in observations.
+
+  Args:
+    space: Observation space.
+
+  Returns:
+    Tuple of keys, empty if the observation is the picture; None if there is no
+    picture, or several of which none is called `image`, `rgb` or `pixels`.
+  """
+  paths = [path for path, part in parts(space) if is_image(part)]
+  if len(paths) > 1:
+    named = [x for name in _NAMES for x in paths if x[-1] == name]
+    paths = named[:1]
+  return paths[0] if paths else None
+
+
+def pick(value: Any, path: Path) -> Any:
+  """Return the part of an observation, or of its space, at a path."""
+  for key in path:
+    value = value[key]
+  return value
+
+
+def parts(space: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+  """Yield path and space of all parts of dictionaries and tuples."""
+  below = getattr(space, 'spaces', None)
+  if below is None:
+    yield path, space
+    return
+  pairs = below.items() if isinstance(below, Mapping) else enumerate(below)
+  for key, part in pairs:
+    yield from parts(part, (*path, key))
+
+
+def list_parts(space: Any) -> list[tuple[Path, Any]]:
+  """Return paths and spaces of what a vector of an observation consists of.
+
+  These are all parts of dictionaries and tuples that are no pictures, or the
+  observation itself. The list is empty if one of them does not become a vector.
+  """
+  found = [(x, y) for x, y in parts(space) if not x or not is_image(y)]
+  kinds = {type(part).__name__ for _, part in found}
+  return found if kinds <= set(FLAT) else []
+
+
+def join_spaces(listed: list[tuple[Path, Any]]) -> Any:
+  """Return the space of the result of `join`.
+
+  Args:
+    listed: Result of `list_parts`, not empty.
+  """
+  (path, first), *_ = listed
+  if not path and hasattr(first, 'low'):
+    return first
+  flat: list[Any] = [utils.flatten_space(spaces.convert(x)) for _, x in listed]
+  return spaces.box(
+    np.concatenate([x.low for x in flat]),
+    np.concatenate([x.high for x in flat]),
+  )
+
+
+def join(observation: Any, listed: list[tuple[Path, Any]]) -> np.ndarray:
+  """Return the state in an observation.
+
+  Args:
+    observation: Observation.
+    listed: Result of `list_parts`, not empty.
+
+  Returns:
+    A copy of the observation if it is a box; otherwise, float32 [size] of all
+    parts, flattened as in gymnasium, numbers of `Discrete` as one-hot vectors.
+  """
+  (path, first), *_ = listed
+  if not path and hasattr(first, 'low'):
+    return np.array(observation)
+  flat: list[Any] = [
+    utils.flatten(spaces.convert(part), pick(observation, path))
+    for path, part in listed
+  ]
+  with np.errstate(over='ignore'):  # `ConvertTo32Bit` raises
+    return np.concatenate(flat).astype(np.float32)
+
+
+def put_channels_last(image: np.ndarray) -> np.ndarray:
+  """Return a picture, see `is_image`, as [height, width, channels]."""
+  if image.ndim == 2:
+    return image[..., None]
+  is_last = image.shape[-1] in _CHANNELS
+  return image if is_last else np.moveaxis(image, 0, -1)
+
+
+def from_observation(value: Any, space: Any) -> np.ndarray:
+  """Return the picture in an observation, uint8 [height, width, channels].
+
+  Args:
+    value: Part of an observation.
+    space: Its space, for which `is_image` is true. Floats are scaled from its
+      bounds.
+  """
+  image = put_channels_last(np.asarray(value))
+  if np.dtype(space.dtype) != np.uint8:
+    low, high = float(space.low.min()), float(space.high.max())
+    image = (image.astype(np.float64) - low) / max(high - low, 1e-12)
+    image = np.clip(image, 0, 1) * 255
+  return image.astype(np.uint8)
+
+
+def fit_channels(image: Any, channels: int, name: Any) -> np.ndarray:
+  """Return a rendered image with the right number of channels.
+
+  Gray becomes three equal channels; opacity is dropped.
+
+  Args:
+    image: Array [height, width] or [height, width, channels].
+    channels: Number of channels.
+    name: Name that the user gave to the environment.
+
+  Raises:
+    EnvError: If the image has another number of channels.
+  """
+  image = np.asarray(image)
+  shape = image.shape
+  if image.ndim == 2:
+    image = image[..., None]
+  if channels == 3 and image.shape[-1] in _CHANNELS:
+    gray = image.shape[-1] == 1
+    return image.repeat(3, -1) if gray else image[..., :3]
+  if image.ndim != 3 or image.shape[-1] != channels:
+    known = ', gray or with opacity' if channels == 3 else ''
+    raise errors.EnvError(
+      f'render of environment {name} returns shape {shape}; it must return '
+      f'images of {channels} channels{known}.'
+    )
+  return image
+
+
+def fit(
+  image: np.ndarray, size: tuple[int, int], channels: int, dtype: Any, name: Any
+) -> np.ndarray:
+  """Return an image as an agent sees it, in training and afterwards.
+
+  Images of another size are resized bilinearly with anti-aliasing.
+
+  Args:
+    image: Array [height, width] or [height, width, channels].
+    size: Height and width of the result.
+    channels: See `fit_channels`.
+    dtype: See `convert`.
+    name: Name that the user gave to the environment.
+
+  Raises:
+    EnvError: See `fit_channels` and `convert`.
+  """
+  image = fit_channels(image, channels, name)
+  if image.shape[:2] != tuple(size):
+    # Slow to import, and most environments render at the right size.
+    from skimage import transform
+
+    resized = transform.resize(
+      image, size, mode='edge', order=1, preserve_range=True
+    )
+    image = resized.astype(image.dtype)
+  return convert(image, dtype)
+
+
+def with_known_dtype(image: Any) -> np.ndarray:
+  """Return an image, or several, with a dtype that `convert` accepts.
+
+  Environments have to render such images; cameras and libraries of users may
+  return bytes as other integers.
+
+  Args:
+    image: Array of numbers.
+
+  Raises:
+    BadImage: If integers are no bytes, or it has no numbers.
+  """
+  image = np.asarray(image)
+  if image.dtype.kind == 'f':
+    return image.astype(np.float32) if image.itemsize < 4 else image
+  if image.dtype == np.uint8:
+    return image
+  if image.dtype.kind not in 'iu':
+    return convert(image, np.uint8)
+  if image.size and not 0 <= image.min() <= image.max() <= 255:
+    raise BadImage(
+      f'An image of integers has values from {image.min()} to {image.max()}; '
+      'give values from 0 to 255.'
+    )
+  return image.astype(np.uint8)
+
+
+def convert(image: np.ndarray, dtype: Any) -> np.ndarray:
+  """Return an image as bytes, or as float32 in [0, 1].
+
+  Floats are multiplied by 255 and truncated to bytes; bytes are divided by 255
+  to become floats.
+
+  Args:
+    image: Rendered image.
+    dtype: `np.uint8` or `np.float32`.
+
+  Raises:
+    BadImage: If the image has another dtype, or floats that are not within [0,
+      1].
+  """
+  if image.dtype == dtype:
+    return image
+  if image.dtype in (np.float32, np.float64) and dtype == np.uint8:
+    scaled = image * 255
+    if not (scaled.min() > -1 and scaled.max() < 256):
+      raise BadImage(
+        f'An image of floats has values from {image.min():g} to '
+        f'{image.max():g}; return values from 0 to 1, or uint8 images.'
+      )
+    return scaled.astype(dtype)
+  if image.dtype == np.uint8 and dtype == np.float32:
+    return image.astype(dtype) / 255
+  raise BadImage(
+    f'Cannot convert images from {image.dtype} to {np.dtype(dtype)}; return '
+    'uint8 or float images.'
+  )

@@ -1,0 +1,171 @@
+"""The interfaces that environments of gym and gymnasium have had.
+
+Until gym 0.21, `reset()` returned an observation, `step` four values, `seed`
+seeded, and `render` took the mode. In gym 0.26 and gymnasium, `reset` takes the
+seed and returns an info as well, `step` returns five values, and the
+constructor takes the mode. Between them, environments have some of both. Each
+part is read by itself, so that all combinations work.
+"""
+
+import inspect
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium
+
+# Modules whose environments have the interface of gymnasium.
+_CURRENT = ('gymnasium.', 'gymnasium_robotics.', 'planet.envs.')
+
+
+def takes(function: Any, name: str, loosely: bool = True) -> bool:
+  """Return whether a function takes a keyword argument.
+
+  Args:
+    function: Function, method or class.
+    name: Name of the argument.
+    loosely: Whether `**kwargs` counts.
+  """
+  # gym 0.25 hides the signature of `render`.
+  inner: Any = getattr(function, '__func__', function)
+  if getattr(inner, '__qualname__', '').startswith('_deprecate_mode.'):
+    (function,) = (x.cell_contents for x in inner.__closure__)
+  try:
+    parameters = inspect.signature(function).parameters
+  except (TypeError, ValueError):
+    # Written in C.
+    return False
+  rest = any(x.kind is x.VAR_KEYWORD for x in parameters.values())
+  return name in parameters or (loosely and rest)
+
+
+def takes_seed(env: Any) -> bool:
+  """Return whether a seed passes all wrappers of `reset`."""
+  *outer, inner = layers(env)
+  between = all(takes(x.reset, 'seed') for x in outer)
+  return between and takes(inner.reset, 'seed', loosely=False)
+
+
+def layers(env: Any) -> Iterator[Any]:
+  """Yield an environment and what it wraps, from the outside."""
+  yield env
+  while 'env' in getattr(env, '__dict__', {}):
+    if env is getattr(env, 'unwrapped', None):
+      # It consists of another one.
+      return
+    env = env.env
+    yield env
+
+
+def read_reset(result: Any, space: gymnasium.Space) -> tuple[Any, bool]:
+  """Return the observation in the result of `reset`, and whether it was alone.
+
+  Args:
+    result: Observation, or tuple of observation and info.
+    space: Space of observations.
+  """
+  is_pair = isinstance(result, tuple) and len(result) == 2
+  if not (is_pair and isinstance(result[1], dict)):
+    return result, True
+  if isinstance(space, gymnasium.spaces.Tuple):
+    # Observations may be such a tuple, too.
+    is_pair = isinstance(result[0], tuple)
+  return (result[0], False) if is_pair else (result, True)
+
+
+def read_step(result: Any) -> tuple[Any, Any, Any, bool, Any]:
+  """Return five values from the four or five that `step` returns."""
+  if len(result) != 4:
+    return result
+  observ, reward, done, info = result
+  truncated = isinstance(info, dict) and bool(info.get('TimeLimit.truncated'))
+  return observ, reward, bool(done) and not truncated, truncated, info
+
+
+def skip_checks_of_gym() -> None:
+  """Let gym 0.25 step environments without its checker, which fails on NumPy 2.
+
+  `gym.make` adds it, and may be called in the module of a user.
+  """
+  module: Any = sys.modules.get('gym.wrappers.env_checker')
+  if module:
+    module.env_reset_passive_checker = lambda env, **kwargs: env.reset(**kwargs)
+    module.env_step_passive_checker = lambda env, action: env.step(action)
+
+
+def lenient(env: gymnasium.Env) -> gymnasium.Env:
+  """Return an environment of gymnasium, below whose wrappers is `Lenient`."""
+  inner = env.unwrapped
+  found = list(layers(env))
+  known = type(inner).__module__.startswith(_CURRENT)
+  if known or any(isinstance(x, Lenient) for x in found):
+    return env
+  # Below the wrappers, which know one interface; in place of the checker.
+  for outer in found[:-1]:
+    below = outer.env
+    if below is inner or type(below).__name__ == 'PassiveEnvChecker':
+      outer.env = Lenient(inner)
+      return env
+  return Lenient(inner)
+
+
+def is_current(entry_point: Any) -> bool:
+  """Return whether an entry of the registry needs no `Lenient`."""
+  return isinstance(entry_point, str) and entry_point.startswith(_CURRENT)
+
+
+class Lenient(gymnasium.Wrapper):
+  """Interface of gymnasium for a class of gymnasium with an older one.
+
+  Args:
+    env: Environment without wrappers.
+    render_mode: Mode for a `render` that takes it.
+
+  Attributes:
+    is_old: Whether anything had another interface so far.
+  """
+
+  def __init__(self, env: gymnasium.Env, render_mode: str | None = None):
+    super().__init__(env)
+    skip_checks_of_gym()
+    self._takes_mode = takes(env.render, 'mode', loosely=False)
+    own = env.render_mode or (
+      (render_mode or 'rgb_array') if self._takes_mode else None
+    )
+    self._mode = own
+    self._arguments = [x for x in ('seed', 'options') if takes(env.reset, x)]
+    self.is_old = self._takes_mode or 'seed' not in self._arguments
+
+  @property
+  def spec(self) -> Any:  # type: ignore[override]
+    """Entry in the registry; without this class, which is no part of it."""
+    return self.env.spec
+
+  @property
+  def render_mode(self) -> str | None:  # type: ignore[override]
+    """Mode of `render`."""
+    return self._mode
+
+  def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    given = {'seed': seed, 'options': options}
+    if seed is not None and 'seed' not in self._arguments:
+      seeder = getattr(self.env, 'seed', None)
+      if callable(seeder):
+        seeder(seed)
+      else:
+        gymnasium.Env.reset(self.env, seed=seed)
+    result = self.env.reset(**{x: given[x] for x in self._arguments})
+    observ, alone = read_reset(result, self.observation_space)
+    self.is_old |= alone
+    return (observ, {}) if alone else result
+
+  def step(self, action: Any) -> Any:
+    result = self.env.step(action)
+    if len(result) == 5:
+      return result
+    self.is_old = True
+    return read_step(result)
+
+  def render(self) -> Any:
+    render: Any = self.env.render
+    return render(mode=self._mode) if self._takes_mode else render()

@@ -1,0 +1,267 @@
+"""Environments for PPO, single and in batches."""
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from agents.envs import (
+  adapters,
+  batch_env,
+  contract,
+  guard,
+  minitaur,
+  observations,
+  shared_arrays,
+  spaces,
+  vector,
+)
+from agents.envs.wrappers import Guard, with_own_randomness
+from agents.tools import wrappers
+
+
+def make(
+  env: Any,
+  render_mode: str | None = None,
+  seed: int | None = None,
+  settings: Mapping[str, Any] | None = None,
+) -> Any:
+  """Create an environment without wrappers.
+
+  Args:
+    env: Id from PyBullet, gymnasium or gymnasium-robotics, `minitaur`,
+      `duck_minitaur` or one of `minitaur.CLASSES`; or any other value that
+      `adapters.create` accepts.
+    render_mode: Mode for `render`, usually `rgb_array`; None for no images.
+    seed: Seed of the environment, None to leave it unseeded.
+    settings: Arguments of the environment, if `env` is an id.
+
+  Returns:
+    Environment with the interface of `agents.envs.adapters`. Once seeded, its
+    episodes do not depend on anything else in the process.
+
+  Raises:
+    UsageError: If the environment is unknown, a package is missing, or its
+      observations do not suit a network, or its actions are neither vectors
+      nor discrete.
+    EnvError: If its constructor fails.
+  """
+  settings = settings or {}
+  with guard.explained(env, 'in its constructor'):
+    if env in ('minitaur', 'duck_minitaur'):
+      created = minitaur.minitaur(duck='duck' in env, **settings)
+    elif isinstance(env, str) and env in minitaur.CLASSES:
+      created = minitaur.create(env, **settings)
+    else:
+      created = adapters.create(env, render_mode, **settings)
+  contract.check_spaces(created, env, 'ppo')
+  created = with_own_randomness(Guard(created, env))
+  if seed is not None:
+    created.seed(seed)
+  return created
+
+
+def batch(
+  config: Any,
+  num_agents: int,
+  seed: int | None = None,
+  num_workers: int | None = 0,
+  images: bool = False,
+) -> 'ScaledVectorEnv':
+  """Create the environments of a training run.
+
+  Args:
+    config: AttrDict with `env`, `max_length` and optionally `env_settings`.
+    num_agents: Number of environments.
+    seed: Seed of the first environment; environment i gets this plus i. None
+      to leave them unseeded.
+    num_workers: Number of processes; 0 for the current one, None for one per
+      core.
+    images: See `constructors`.
+  """
+  made = constructors(config, num_agents, seed, images)
+  return ScaledVectorEnv(made, config.max_length, num_workers, images)
+
+
+def constructors(
+  config: Any, num_agents: int, seed: int | None = None, images: bool = False
+) -> list[Callable[[], Any]]:
+  """Return functions that create the environments of `batch`.
+
+  Args:
+    config: See `batch`.
+    num_agents: Number of environments.
+    seed: See `batch`.
+    images: Whether the network has convolutions, see `observations.Layout`.
+  """
+  env = adapters.portable(config.env)
+  settings = config.env_settings
+  seeds = [None if seed is None else seed + x for x in range(num_agents)]
+  return [functools.partial(_make, env, x, settings, images) for x in seeds]
+
+
+def _make(env, seed, settings, images):
+  """Environment whose observations are the input of a network."""
+  made = make(env, None, seed, settings)
+  if observations.Layout(made.observation_space, images).unchanged:
+    return made
+  return observations.NetworkInput(made, images)
+
+
+class _Rows(vector.Group):
+  """Environments that keep their data in rows of shared arrays."""
+
+  _arrays: Any = None
+  _first = 0
+
+  @property
+  def names(self):
+    return [guard.find_name(env) for env in self.envs]
+
+  def attach(self, rows, arrays):
+    """Use arrays from now on, of which some rows belong to this group."""
+    self._arrays, self._first = arrays, int(rows[0])
+
+  def advance(self):
+    """Read actions from the arrays, and write what they lead to."""
+    arrays = self._arrays
+    observ, reward, done = arrays.observ, arrays.reward, arrays.done
+    # Environments may keep their actions, but the rows are used again.
+    own = slice(self._first, self._first + len(self.envs))
+    actions = arrays.action[own].copy()
+    for row, (env, action) in enumerate(zip(self.envs, actions), self._first):
+      observ[row], reward[row], done[row], _ = env.step(action)
+
+  def reset(self, rows):
+    """Return first observations, or write them to the arrays if there are."""
+    if self._arrays is None:
+      return super().reset(rows)
+    for row in rows:
+      self._arrays.observ[self._first + row] = self.envs[row].reset()
+    return None
+
+  def close(self):
+    super().close()
+    if self._arrays:
+      self._arrays.close()
+
+
+class ScaledVectorEnv(batch_env.VectorEnv):
+  """Batch of environments with time limit, normalized ranges and 32 bit data.
+
+  Returns the same numbers as a `BatchEnv` of environments wrapped in
+  `LimitDuration`, `RangeNormalize`, `ClipAction` and `ConvertTo32Bit`, but does
+  much less work in Python.
+
+  Args:
+    constructors: Functions that create environments with box observations, and
+      box or discrete actions.
+    duration: Maximum number of steps per episode; None for no limit.
+    num_workers: See `VectorEnv`.
+    images: Whether observations stay bytes, for a network that scales them.
+
+  Raises:
+    ValueError: If the spaces of the environments differ.
+  """
+
+  group = _Rows
+  _arrays: Any = None  # from the first reset on
+
+  def __init__(
+    self,
+    constructors: Iterable[Callable[[], Any]],
+    duration: int | None = None,
+    num_workers: int | None = 0,
+    images: bool = False,
+  ):
+    super().__init__(constructors, num_workers)
+    self._dtype = np.uint8 if images else np.float32
+    self._is_shared = num_workers != 0
+    self._duration = duration or np.inf
+    self._steps = np.full(len(self), np.inf)
+    self._raw_action_space = self.action_space
+    self._raw_observ_dtype = np.dtype(self.observation_space.dtype)
+    self._ranges = spaces.Ranges(
+      self.observation_space, self.action_space, False if images else None
+    )
+    self.observation_space = self._ranges.observation_space
+    # Any action is clipped.
+    self.action_space = wrappers.unbounded(self._ranges.action_space)
+
+  def step(self, actions: np.ndarray) -> tuple:
+    """Step all environments.
+
+    Args:
+      actions: Float array [N, size]; clipped to [-1, 1] and mapped to the range
+        of the environments if that is finite. Discrete actions are integers
+        [N], counted from zero.
+
+    Returns:
+      Tuple of 32 bit observations [N, ...], rewards float32 [N], done flags
+      bool [N], and a tuple of N empty dictionaries.
+
+    Raises:
+      RuntimeError: If an episode has ended and was not reset.
+      BadNumber: If an observation or reward is infinite or NaN.
+    """
+    if (self._steps >= self._duration).any():
+      raise RuntimeError('Must reset environment.')
+    self._arrays.action[:] = self._ranges.clipped_action(actions)
+    self.call('advance')
+    self._steps += 1
+    done = self._arrays.done | (self._steps >= self._duration)
+    everywhere = np.arange(len(self))
+    with np.errstate(over='ignore'):
+      reward = self._arrays.reward.astype(np.float32)
+    self._check_finite('reward', reward, everywhere)
+    observ = self._convert(self._arrays.observ, everywhere)
+    return observ, reward, done, ({},) * len(self)
+
+  def reset(
+    self, indices: Sequence[int] | np.ndarray | None = None
+  ) -> np.ndarray:
+    indices = np.arange(len(self)) if indices is None else indices
+    self._steps[indices] = 0
+    observ = super().reset(indices)
+    if self._arrays is None:
+      # The first observation tells the type; spaces may name another one.
+      self._arrays = self._allocate(observ[0])
+      self.call('attach', np.arange(len(self)), arrays=self._arrays)
+    else:
+      observ = self._arrays.observ[indices]
+    return self._convert(observ, indices)
+
+  def close(self) -> None:
+    super().close()
+    if self._arrays:
+      self._arrays.close()
+      self._arrays = None
+
+  def _allocate(self, observ):
+    space, count = self._raw_action_space, len(self)
+    observ_dtype = observ.dtype
+    if self._raw_observ_dtype.kind == 'f':
+      # The first observation may consist of integers.
+      observ_dtype = np.result_type(observ, self._raw_observ_dtype)
+    layout = {
+      'action': ((count, *space.shape), np.dtype(space.dtype)),
+      'observ': ((count, *observ.shape), observ_dtype),
+      'reward': ((count,), np.float64),
+      'done': ((count,), bool),
+    }
+    return shared_arrays.Arrays(layout, self._is_shared)
+
+  def _check_finite(self, what, values, indices):
+    if not np.isfinite(values).all():
+      names = vector.join(self.get('names'))
+      for index, value in zip(indices, values):
+        guard.check_finite(value, what, names[index])
+
+  def _convert(self, observ, indices):
+    with np.errstate(over='ignore'):
+      # The caller may keep what it gets while the buffers are used again.
+      converted = self._ranges.observ(observ).astype(self._dtype)
+    if observ.dtype.kind == 'f':
+      self._check_finite('observation', converted, indices)
+    return converted

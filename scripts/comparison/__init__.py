@@ -1,1 +1,0 @@
-"""Comparison with the unmodified originals; see `scripts.compare`."""

@@ -1,0 +1,173 @@
+"""Environments of earlier versions of gym, in all systems."""
+
+import pickle
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+
+gym = pytest.importorskip('gym')
+
+from agents.envs import adapters, check, probe  # noqa: E402
+from agents.run import errors  # noqa: E402
+from agents.tools import continuous  # noqa: E402
+from tests.agents.envs import odd_gymnasium, old_envs  # noqa: E402
+
+ALL = [*old_envs.IDS, *old_envs.NAMES, *old_envs.OBJECTS]
+
+
+def play(env, seed, steps=old_envs.LENGTH):
+  """Observations and the last transition of an episode."""
+  env.seed(seed)
+  found = [env.reset()]
+  for _ in range(steps):
+    *transition, info = env.step(np.array([0.5], np.float32))
+    assert len(transition) == 3 and isinstance(info, dict)
+    found.append(transition[0])
+  return np.array(found), transition[-1], info
+
+
+@pytest.mark.parametrize('given', ALL, ids=str)
+def test_interface(given):
+  """One interface, seeds that count, and images."""
+  env = adapters.create(given, 'rgb_array')
+  limited = isinstance(given, str) and not given.endswith(':Old')
+  first, done, info = play(env, 3)
+  assert bool(done) == limited
+  assert info.get('truncated', False) == limited
+  np.testing.assert_allclose(np.diff(first, axis=0), 0.25, atol=1e-6)
+  np.testing.assert_array_equal(play(env, 3)[0], first)
+  assert (play(env, 4)[0] != first).all()
+  if given is not old_envs.Half:
+    # It needs the mode in its constructor.
+    assert np.asarray(env.render('rgb_array')).shape == (64, 64, 3)
+  env.close()
+
+
+@pytest.mark.parametrize(
+  'make',
+  [
+    old_envs.made,
+    old_envs.made_late,
+    *old_envs.OBJECTS,
+    *(lambda x=x: gym.make(f'{x}Point-v0') for x in old_envs.GYM),
+    lambda: gymnasium.make('HalfPoint-v0'),
+  ],
+)
+def test_objects(make):
+  """Environments that exist already, with and without wrappers."""
+  env = make()
+  played = play(adapters.create(env), 3)[0]
+  np.testing.assert_allclose(np.diff(played, axis=0), 0.25, atol=1e-6)
+  # Once more, as the first time may have changed it.
+  np.testing.assert_array_equal(play(adapters.create(env), 3)[0], played)
+
+
+@pytest.mark.parametrize('given', [*old_envs.IDS, *old_envs.NAMES])
+def test_every_system(given):
+  """As they look before they begin, and as `agents-check-env` does."""
+  from agents.pipeline import env_config
+  from planet.envs import gym_pixels
+
+  report = check.check(given, ['planet', 'ppo', 'pipeline'])
+  assert not any(report.problems.values()), report.lines()
+  assert report.facts['images'] == 'uint8 [64, 64, 3]'
+  made = [
+    continuous.make(given, seed=1),
+    gym_pixels.make(given, 1, 4),
+    env_config.make({'name': given}),
+  ]
+  for env in made:
+    check.try_step(env, given)
+  assert (made[1].reset()['image'] == 7).all()
+  assert probe.describe(made[2])['action_space']['agent']['dim'] == [1]
+
+
+def test_check_prints_no_warnings():
+  """Of gym and gymnasium, about what needs no change."""
+  names = [f'{old_envs.__name__}:made', f'{odd_gymnasium.__name__}:OddBlind-v0']
+  for name in names:
+    command = [sys.executable, '-m', 'agents.check_env', name]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert 'PPO: ok' in done.stdout and 'WARN' not in done.stderr
+
+
+@pytest.mark.parametrize('given', old_envs.GOAL_IDS)
+def test_goals(given):
+  """HER: rewards of goals, time limit, and a state to continue from."""
+  from baselines_her import config, envs, vec_env
+
+  report = check.check(given, ['her'])
+  assert report.problems == {'her': []}
+  task = config.Task(given)
+  assert task.time_limit == old_envs.LENGTH
+  assert envs.find_time_limit(given) == old_envs.LENGTH
+  made = f'{old_envs.__name__}:made'
+  assert [envs.resolve(x) for x in (given, made)] == [given, made]
+  assert task.dims == {'o': 2, 'u': 2, 'g': 2, 'info_is_success': 1}
+  env = envs.make(given)
+  env.seed(1)
+  env.reset()
+  state = env.get_state()
+  later = env.reset()['desired_goal']
+  env.set_state(pickle.loads(pickle.dumps(state)))
+  np.testing.assert_array_equal(env.reset()['desired_goal'], later)
+  batch = vec_env.make_vec_env(given, 'robotics', 1, 0)
+  batch.reset()
+  assert batch.step(np.zeros([1, 2]))[0]['observation'].shape == (1, 2)
+  batch.close()
+
+
+def test_hint():
+  """Told what is old, as other software will refuse it."""
+  for given in ('Old', 'Renamed', 'Duck'):
+    report = check.check(f'{old_envs.__name__}:{given}Point-v0', ['ppo'])
+    assert any('gym' in x and 'interface' in x for x in report.hints)
+  assert not check.check('Pendulum-v1', ['ppo']).hints
+
+
+def test_ids_that_only_the_main_program_knows():
+  """They take their entry in gym's registry to another process."""
+  from gym.envs import registration
+
+  registration.register('Main-v0', entry_point=old_envs.Old)
+  assert adapters.resolve('Main-v0') == ('gym', 'Main-v0')
+  stored = pickle.dumps(adapters.portable('Main-v0'))
+  del registration.registry['Main-v0']
+  assert adapters.create(pickle.loads(stored)).reset().shape == (2,)
+
+
+@pytest.mark.parametrize(
+  'name, sentence',
+  [
+    ('OldPont-v0', 'neither with gymnasium nor with gym.*mean OldPoint-v0'),
+    ('mad', 'no function or class of this name. Did you mean made'),
+    ('OldPoint-v7', 'OldPoint-v0'),
+  ],
+)
+def test_unknown(name, sentence):
+  with pytest.raises(errors.UsageError, match=sentence):
+    adapters.create(f'{old_envs.__name__}:{name}')
+
+
+def make_scaled(scale=1):
+  env = old_envs.Old()
+  env.observation_space = gym.spaces.Box(-scale, scale, (2,), np.float32)
+  return env
+
+
+def test_settings_of_functions():
+  """They are arguments; what exists already takes none."""
+  name = f'{__name__}:make_scaled'
+  found = [
+    adapters.create(name, scale=3),
+    continuous.make(make_scaled, settings={'scale': 3}),
+  ]
+  for env in found:
+    assert env.observation_space.high[0] == 3
+  with pytest.raises(errors.EnvError, match='speed'):
+    adapters.create(name, speed=3)
+  with pytest.raises(errors.UsageError, match='exists already'):
+    adapters.create(make_scaled(), scale=3)

@@ -1,0 +1,180 @@
+"""The zoo of environments: check, PlaNet and HER say what the table says.
+
+For PPO and the pipeline, the check says what they do.
+"""
+
+import contextlib
+import re
+
+import gymnasium
+import numpy as np
+import pytest
+
+from agents.envs import check, spaces
+from agents.pipeline import worker
+from agents.run import errors
+from agents.tools import continuous
+from agents.tools.attr_dict import AttrDict
+from baselines_her import library
+from planet.envs import gym_pixels
+from tests import zoo
+
+ROWS = {row.what: row for row in zoo.ROWS}
+GOALS = {row.what: row for row in zoo.GOALS}
+
+
+def make(row):
+  """Return the environment of a row, or its id."""
+  if row.needs:
+    module = pytest.importorskip(row.needs, reason=f'needs {row.needs}')
+    if hasattr(module, 'ALEInterface') or row.needs == 'minigrid':
+      gymnasium.register_envs(module)
+  return row.env if isinstance(row.env, str) else row.env()
+
+
+def assert_said(expected, said):
+  if expected == zoo.OK:
+    assert not said, said
+  else:
+    assert re.search(expected, ' '.join(said)), said
+
+
+@contextlib.contextmanager
+def named(env):
+  """The id of an environment, which may be an object."""
+  if not isinstance(env, str):
+    made, env = env, 'Zoo-v0'
+    # Environments of the zoo have a mode; it is not asked for again.
+    gymnasium.register(env, lambda **_: made)
+  try:
+    yield env
+  finally:
+    gymnasium.registry.pop('Zoo-v0', None)
+
+
+def use_check(env, system):
+  with named(env) as name:
+    try:
+      return check.check(name, [system]).problems[system]
+    except errors.EnvError as error:
+      return [str(error)]
+
+
+def use_planet(env, **kwargs):
+  """Play two episodes as the collection does."""
+  try:
+    env = gym_pixels.make(env, 2, 30, min_length=7, image_size=32, **kwargs)
+    for _ in range(2):
+      observ, done = env.reset(), False
+      while not done:
+        observ, reward, done, _ = env.step(env.action_space.sample())
+        for key, value in observ.items():
+          assert env.observation_space.spaces[key].contains(value), key
+        assert reward.dtype == np.float32
+    env.close()
+  except (errors.UsageError, errors.EnvError) as error:
+    return [str(error)]
+  return []
+
+
+def use_ppo(env):
+  """Play two episodes as PPO does."""
+  config = AttrDict(env=env, max_length=30, env_settings=None)
+  try:
+    with contextlib.closing(continuous.batch(config, 1)) as batch:
+      for _ in range(2):
+        batch.reset()
+        done = False
+        while not done:
+          _, _, (done,), _ = batch.step(batch.action_space.sample()[None])
+  except (errors.UsageError, errors.EnvError) as error:
+    return [str(error)]
+  return []
+
+
+def use_pipeline(env):
+  """Play two episodes as explorers do."""
+  with named(env) as name:
+    try:
+      player = worker.Worker({'name': name})
+      for _ in range(2):
+        player.reset()
+        done = False
+        while not done:
+          action = spaces.sample(player._env.action_space)
+          if not isinstance(action, dict):
+            action = {'agent': action}
+          _, _, done, _ = player.step(action)
+    except (errors.UsageError, errors.EnvError) as error:
+      return [str(error)]
+    return []
+
+
+def use_her(env):
+  """Train in an episode and test."""
+  small = dict(n_cycles=1, n_batches=1, batch_size=8, hidden=4)
+  try:
+    list(library.train(env, None, 1, {**small, 'n_test_rollouts': 1}, 0))
+  except (errors.UsageError, errors.EnvError) as error:
+    return [str(error)]
+  return []
+
+
+# Takes several seconds to make a track.
+ALL = [
+  pytest.param(x, marks=pytest.mark.slow) if x == 'CarRacing' else x
+  for x in ROWS
+]
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('what', ALL)
+def test_check(what):
+  row = ROWS[what]
+  if row.check is not None:
+    assert_said(row.check, use_check(make(row), 'planet'))
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('what', ALL)
+def test_planet(what):
+  row = ROWS[what]
+  if row.planet is not None:
+    assert_said(row.planet, use_planet(make(row)))
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('what', ALL)
+def test_planet_with_vectors(what):
+  row = ROWS[what]
+  if row.vector is not None:
+    assert_said(row.vector, use_planet(make(row), pixels=False))
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('what', ALL)
+@pytest.mark.parametrize('system', ['ppo', 'pipeline'])
+def test_check_and_use(system, what):
+  """In the same words, but for the name and where a number is not finite."""
+  use = {'ppo': use_ppo, 'pipeline': use_pipeline}[system]
+  said, done = (
+    re.sub(r'<\w+ instance>', 'Zoo-v0', ' '.join(x))
+    for x in (use_check(make(ROWS[what]), system), use(make(ROWS[what])))
+  )
+  if 'finite numbers' in said:
+    assert re.search('NaN|Infinite', done)
+  else:
+    assert said == done
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('what', [*ALL, *GOALS])
+def test_her(what):
+  row = {**ROWS, **GOALS}[what]
+  for said in use_check(make(row), 'her'), use_her(make(row)):
+    assert_said(row.her, said)
+
+
+def test_size():
+  assert len({*ROWS, *GOALS}) == len(zoo.ROWS) + len(zoo.GOALS)
+  assert len(ROWS) >= 40
