@@ -124,7 +124,7 @@ def conv2d_transpose(
 
 
 def gru_cell(
-  inputs: tf.Tensor, state: tf.Tensor, basic: bool = False
+  inputs: tf.Tensor, state: tf.Tensor, basic: bool | None = None
 ) -> tf.Tensor:
   """Compute one step of a gated recurrent unit (GRU) in the block layout.
 
@@ -139,13 +139,16 @@ def gru_cell(
   Args:
     inputs: Float tensor [batch, features].
     state: Float tensor [batch, units].
-    basic: Whether to compute it by basic operations, instead of a single one.
+    basic: Whether to compute it by basic operations, instead of a single one;
+      by default within functions, as XLA does not know the single one.
 
   Returns:
     New state [batch, units], which is also the output.
   """
   features = inputs.shape.as_list()[-1]
   units = state.shape.as_list()[-1]
+  if basic is None:
+    basic = tf.get_default_graph().building_function
   with tf.variable_scope(None, 'gru_cell'):
     w_ru = _kernel('w_ru', (features + units, 2 * units))
     b_ru = tf.get_variable(

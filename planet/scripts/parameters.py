@@ -175,6 +175,7 @@ class Parameters(schema.Settings):
   precision: Literal['float32', 'bfloat16', 'float16'] = _free(
     'float32', 'matrix products: float32, bfloat16 (CPU), float16 (GPU)'
   )
+  xla: Flag = _free(False, 'compile the latent model with XLA, for GPUs')
   # Schedule, counted in examples: an update adds the batch size.
   train_steps: Count = _free(50000, 'examples per training phase')
   test_steps: Count = _free(50, 'examples per test phase; 0 for no tests')

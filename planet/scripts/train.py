@@ -174,7 +174,7 @@ def _train_graph(config, logdir, ranks, mirrors=()):
     reader=config.data_reader,
     loader=config.data_loader,
     num_chunks=config.num_chunks,
-    preprocess_fn=config.preprocess_fn,
+    preprocess_fn=None if config.xla else config.preprocess_fn,
     seed=seed,
   )
   displays = []

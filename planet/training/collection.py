@@ -11,7 +11,7 @@ from agents.tools.tf1 import tf
 from planet import control
 from planet.envs import constructors
 from planet.envs.seeding import derive_seed, seeded_constructor
-from planet.tools import loaders
+from planet.tools import compiled, loaders
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 from planet.training import episode_folder
@@ -193,10 +193,11 @@ def agent_config(
   if seed is not None:
     # The seed belongs to the first environment on this rank.
     seed += params.get('first_agent', 0)
+  planner = bind(params.planner, graph=graph)
   return AttrDict(
     cell=graph.cell,
     encoder=graph.encoder,
-    planner=bind(params.planner, graph=graph),
+    planner=compiled.planner(planner) if config.get('xla') else planner,
     objective=bind(params.objective, graph=graph),
     exploration=params.exploration,
     preprocess_fn=graph.preprocess,

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from agents.tools.tf1 import tf
-from planet.tools import unroll
+from planet.tools import compiled, unroll
 from planet.tools.attr_dict import AttrDict
 
 if TYPE_CHECKING:
@@ -44,9 +44,12 @@ def define_networks(
   encoder = tf.make_template('encoder', config.encoder, create_scope_now_=True)
   heads = _define_heads(data, cell, config)
   embedded = encoder(data)
-  prior, posterior = unroll.closed_loop(
-    cell, embedded, data['action'], config.debug
-  )
+  if config.get('xla'):
+    prior, posterior = compiled.closed_loop(cell, embedded, data['action'])
+  else:
+    prior, posterior = unroll.closed_loop(
+      cell, embedded, data['action'], config.debug
+    )
   return AttrDict(
     cell=cell,
     encoder=encoder,

@@ -15,13 +15,18 @@ from scripts.benchmarks import common
 
 @common.benchmark('updates')
 def planet_step(
-  variant: str, batch: int = 50, length: int = 50, units: int = 3
+  variant: str,
+  batch: int = 50,
+  length: int = 50,
+  units: int = 3,
+  xla: int = 0,
 ) -> common.Result:
   """Updates of PlaNet; baseline: operations of the original.
 
   Flags:
     batch, length: Sequences per batch and steps per sequence.
     units: Number of updates.
+    xla: 1 to compile ours with XLA.
   """
   with _formulation(variant):
     from agents.run import mpi
@@ -29,7 +34,10 @@ def planet_step(
 
     ranks = Ranks(mpi.world() if variant == 'rank' else None)
     sizes = batch // ranks.size, length
-    config, graph = _define_graph(sizes, batch_shape=[batch, length])
+    xla = xla and variant != 'baseline'
+    config, graph = _define_graph(
+      sizes, batch_shape=[batch, length], xla=bool(xla)
+    )
     update = define_update(config, graph, ranks.average)
     return _measure(update, units, ranks)
 
@@ -46,11 +54,12 @@ def planet_ranks(
 
 
 @common.benchmark('plans')
-def planet_plan(variant: str, units: int = 15) -> common.Result:
+def planet_plan(variant: str, units: int = 15, xla: int = 0) -> common.Result:
   """Plans of PlaNet; baseline: operations of the original.
 
   Flags:
     units: Number of plans.
+    xla: 1 to compile ours with XLA.
   """
   with _formulation(variant):
     from agents.tools.tf1 import tf
@@ -58,7 +67,9 @@ def planet_plan(variant: str, units: int = 15) -> common.Result:
     from planet.training import collection
     from planet.training.ranks import Ranks
 
-    config, graph = _define_graph((1, 1))
+    config, graph = _define_graph(
+      (1, 1), xla=bool(xla and variant != 'baseline')
+    )
     config = config.replace(preprocess_fn=tf.identity)
     ((name, simulation),) = config.train_collects.items()
     agent = collection.agent_config(config, simulation, graph, name)

@@ -64,9 +64,12 @@ def test_losses(tmp_path, expected, bits):
   np.testing.assert_allclose(found, expected, rtol=1e-2, atol=1e-2)
 
 
-@pytest.mark.parametrize('bits', ['float32', 'float16'])
-def test_run(tmp_path, bits):
+@pytest.mark.parametrize(
+  'params',
+  [{}, {'precision': 'float16'}, {'xla': True}],
+)
+def test_run(tmp_path, params):
   """The usual command trains on the card, and says so."""
-  result = training_runs.train(tmp_path, {'precision': bits})
+  result = training_runs.train(tmp_path, params)
   assert result.code == 0, result.output
   assert f'Computing on the GPU {devices.list_usable()[0]}' in result.output
