@@ -1,4 +1,4 @@
-"""Check whether an environment works with PlaNet, PPO, HER and the pipeline.
+"""Check whether an environment works with PlaNet, PPO, HER and DDPG.
 
 Example:
 
@@ -7,7 +7,8 @@ Example:
 
 Plays one episode with random actions and prints what it finds. Exits with 1 if
 the environment fails for a system given by --for; without --for, if it fails
-for all of them.
+for all of them. DDPG is that of the pipeline, in which PPO and HER need the
+same as by themselves.
 """
 
 import argparse

@@ -108,6 +108,28 @@ def prepare(
   return _complete(name, config, None)
 
 
+def prepare_for(
+  name: str | None, overrides: dict[str, Any] | None = None
+) -> tuple[AttrDict, observations.Layout]:
+  """Prepare a configuration for its environment, which takes a step.
+
+  Returns:
+    Tuple of the configuration, with convolutions for images, see `prepare`,
+    and how observations become the input of its network.
+
+  Raises:
+    UsageError: If PPO cannot use the environment.
+    EnvError: If the environment makes a mistake.
+  """
+  config, given = _combine(name, overrides)
+  observed, _ = _try_env(_complete(name, config, None))
+  config['network'] = choose_network(config, given, observed)
+  layout = observations.Layout(
+    spaces.from_plain(observed), configs.sees_images(config)
+  )
+  return _complete(name, config, None), layout
+
+
 def choose_network(
   config: dict[str, Any], given: dict[str, Any], observed: dict[str, Any]
 ) -> Any:

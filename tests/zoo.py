@@ -177,6 +177,8 @@ class Row(NamedTuple):
     vector: What PlaNet does with `observations: vector`.
     needs: Package that it comes from.
     her: What HER does.
+    ppo: What the check and PPO do, by itself and in sessions.
+    ddpg: What the check and DDPG do.
   """
 
   what: str
@@ -186,6 +188,8 @@ class Row(NamedTuple):
   vector: str | None = OK
   needs: str | None = None
   her: str | None = 'observations must be dictionaries with observation, ach'
+  ppo: str | None = OK
+  ddpg: str | None = OK
 
 
 def own(**kwargs):
@@ -215,13 +219,21 @@ def blind(space):
   return functools.partial(NoRender, space)
 
 
-def refused(what, env, words, vector=None):
-  """A row that check and training refuse with the same words."""
-  return Row(what, env, words, words, words if vector is None else vector)
+def refused(what, env, words, vector=None, **kwargs):
+  """A row that PlaNet refuses in the words of the check."""
+  vector = words if vector is None else vector
+  return Row(what, env, words, words, vector, **kwargs)
+
+
+def wrong(what, env, words, **kwargs):
+  """A row that all refuse in the same words."""
+  return refused(what, env, words, ppo=words, ddpg=words, **kwargs)
 
 
 _BOUND = 'only one bound, or bounds too far apart'
 _KIND = 'needs a Box or Discrete space'
+_BOUNDS = 'DDPG needs two finite bounds'
+_ACTIONS = 'but DDPG needs vectors'
 _NO_IMAGE = 'does not render any'
 _NO_VECTOR = 'does not become a vector'
 _DICT = S.Dict(image=PICTURE, speed=S.Discrete(3), place=VECTOR)
@@ -235,31 +247,85 @@ ROWS = [
   Row('actions of integers', actions([0, 0], [4, 9], np.int64)),
   Row('actions of bytes', actions([0], [255], np.uint8)),
   Row('actions of doubles', actions([-2], [2], np.float64)),
-  Row('actions without bounds', actions([-np.inf], [np.inf])),
-  Row('actions with the largest bounds', actions([-_MAX], [_MAX])),
-  refused('actions with a lower bound', actions([0], [np.inf]), _BOUND),
-  refused('actions with an upper bound', actions([-np.inf], [0]), _BOUND),
-  refused('half of a huge range', actions([0], [_MAX]), _BOUND),
-  Row('one bound beyond [-1, 1]', actions([-5], [np.inf])),
-  Row('discrete actions', own(act=S.Discrete(4))),
-  Row('discrete actions from -1', own(act=S.Discrete(3, start=-1))),
-  refused('several discrete actions', own(act=S.MultiDiscrete([3, 2])), _KIND),
-  refused('bits as actions', own(act=S.MultiBinary(3)), _KIND),
-  refused('dictionary of actions', own(act=S.Dict(a=TURN)), _KIND),
+  Row('actions without bounds', actions([-np.inf], [np.inf]), ddpg=_BOUNDS),
+  Row(
+    'actions with the largest bounds', actions([-_MAX], [_MAX]), ddpg=_BOUNDS
+  ),
   refused(
-    'matrix of actions', own(act=S.Box(-1, 1, (2, 2))), 'but PlaNet needs vect'
+    'actions with a lower bound', actions([0], [np.inf]), _BOUND, ddpg=_BOUNDS
+  ),
+  refused(
+    'actions with an upper bound', actions([-np.inf], [0]), _BOUND, ddpg=_BOUNDS
+  ),
+  refused('half of a huge range', actions([0], [_MAX]), _BOUND, ddpg=_BOUNDS),
+  Row('one bound beyond [-1, 1]', actions([-5], [np.inf]), ddpg=_BOUNDS),
+  Row('discrete actions', own(act=S.Discrete(4)), ddpg=_ACTIONS),
+  Row(
+    'discrete actions from -1', own(act=S.Discrete(3, start=-1)), ddpg=_ACTIONS
+  ),
+  refused(
+    'several discrete actions',
+    own(act=S.MultiDiscrete([3, 2])),
+    _KIND,
+    ppo=_KIND,
+    ddpg=_ACTIONS,
+  ),
+  refused(
+    'bits as actions',
+    own(act=S.MultiBinary(3)),
+    _KIND,
+    ppo=_KIND,
+    ddpg=_ACTIONS,
+  ),
+  refused(
+    'dictionary of actions',
+    own(act=S.Dict(a=TURN)),
+    _KIND,
+    ppo=_KIND,
+    ddpg=_ACTIONS,
+  ),
+  refused(
+    'matrix of actions',
+    own(act=S.Box(-1, 1, (2, 2))),
+    'but PlaNet needs vect',
+    ppo='but PPO needs vectors',
+    ddpg=_ACTIONS,
   ),
   # Observations beside rendered images.
   Row('observation of doubles', own(observe=S.Box(-1, 1, (3,), np.float64))),
   Row('observation of integers', own(observe=S.Box(0, 9, (3,), np.int64))),
-  Row('one number', own(observe=S.Box(-1, 1, (), np.float32))),
-  Row('matrix', own(observe=S.Box(-1, 1, (3, 4), np.float32))),
+  Row(
+    'one number',
+    own(observe=S.Box(-1, 1, (), np.float32)),
+    ddpg='DDPG observes vectors',
+  ),
+  Row(
+    'matrix',
+    own(observe=S.Box(-1, 1, (3, 4), np.float32)),
+    ddpg='DDPG observes vectors',
+  ),
   Row('unbounded observation', own(observe=S.Box(-np.inf, np.inf, (3,)))),
-  Row('discrete observation, as FrozenLake', own(observe=S.Discrete(16))),
-  Row('bits', own(observe=S.MultiBinary(4))),
-  Row('several discrete numbers', own(observe=S.MultiDiscrete([3, 2]))),
-  Row('dictionary of vectors', own(observe=S.Dict(a=VECTOR, b=VECTOR))),
-  Row('tuple, as Blackjack', own(observe=S.Tuple([S.Discrete(3), VECTOR]))),
+  Row(
+    'discrete observation, as FrozenLake',
+    own(observe=S.Discrete(16)),
+    ddpg='DDPG observes vectors',
+  ),
+  Row('bits', own(observe=S.MultiBinary(4)), ddpg='does not fit'),
+  Row(
+    'several discrete numbers',
+    own(observe=S.MultiDiscrete([3, 2])),
+    ddpg='does not fit',
+  ),
+  Row(
+    'dictionary of vectors',
+    own(observe=S.Dict(a=VECTOR, b=VECTOR)),
+    ddpg='set observation_key',
+  ),
+  Row(
+    'tuple, as Blackjack',
+    own(observe=S.Tuple([S.Discrete(3), VECTOR])),
+    ddpg='does not fit',
+  ),
   Row(
     'symbols and text, as MiniGrid',
     own(
@@ -267,23 +333,44 @@ ROWS = [
         image=S.Box(0, 255, (7, 7, 3), np.uint8), mission=S.Text(9)
       )
     ),
-    vector=_NO_VECTOR,
+    ddpg='does not fit',
   ),
-  Row('image that renders', own(observe=PICTURE)),
-  Row('game of 210 x 160', own(observe=S.Box(0, 255, (210, 160, 3), np.uint8))),
-  Row('dictionary of image and state', own(observe=_DICT)),
+  Row('image that renders', own(observe=PICTURE), ddpg='DDPG observes vectors'),
+  Row(
+    'game of 210 x 160',
+    own(observe=S.Box(0, 255, (210, 160, 3), np.uint8)),
+    ddpg='DDPG observes vectors',
+  ),
+  Row(
+    'dictionary of image and state',
+    own(observe=_DICT),
+    ddpg='set observation_key',
+  ),
   # Images.
-  Row('image without render()', blind(PICTURE)),
-  Row('gray image without render()', blind(S.Box(0, 255, (84, 84), np.uint8))),
-  Row('channels first', blind(S.Box(0, 255, (3, 64, 64), np.uint8))),
-  Row('floats as image', blind(S.Box(0, 1, (64, 64, 3), np.float32))),
-  Row('dictionary without render()', blind(_DICT)),
+  Row('image without render()', blind(PICTURE), ddpg='DDPG observes vectors'),
+  Row(
+    'gray image without render()',
+    blind(S.Box(0, 255, (84, 84), np.uint8)),
+    ddpg='DDPG observes vectors',
+  ),
+  Row(
+    'channels first',
+    blind(S.Box(0, 255, (3, 64, 64), np.uint8)),
+    ddpg='DDPG observes vectors',
+  ),
+  Row(
+    'floats as image',
+    blind(S.Box(0, 1, (64, 64, 3), np.float32)),
+    ddpg='DDPG observes vectors',
+  ),
+  Row('dictionary without render()', blind(_DICT), ddpg='set observation_key'),
   refused('vector without render()', blind(VECTOR), _NO_IMAGE, OK),
   refused(
     'two images without a name',
     blind(S.Dict(left=PICTURE, right=PICTURE)),
     _NO_IMAGE,
     _NO_VECTOR,
+    ddpg='set observation_key',
   ),
   Row('gray frames', picture((64, 64))),
   Row('gray frames with a channel', picture((64, 64, 1))),
@@ -299,18 +386,18 @@ ROWS = [
   Row('episodes of one step', own(end=1, strict=True)),
   Row('rewards in arrays', own(reward=lambda step: np.array([1.0]))),
   Row('rewards that are bools', own(reward=lambda step: step > 3)),
-  refused('reward None', own(reward=lambda step: None), 'returned reward None'),
-  refused('two rewards', own(reward=lambda step: [1, 2]), 'return a number'),
-  refused('reward NaN', own(reward=lambda step: np.nan), '(is NaN|NaN reward)'),
-  refused('infinite', own(reward=lambda step: np.inf), '(?i)infinite'),
-  refused(
+  wrong('reward None', own(reward=lambda step: None), 'returned reward None'),
+  wrong('two rewards', own(reward=lambda step: [1, 2]), 'return a number'),
+  wrong('reward NaN', own(reward=lambda step: np.nan), '(is NaN|NaN reward)'),
+  wrong('infinite', own(reward=lambda step: np.inf), '(?i)infinite'),
+  wrong(
     'other shape than the space',
     own(
       observe=lambda step: np.zeros(2 + (step > 1)), space=S.Box(-1, 1, (2,))
     ),
     'but its observation_space has shape',
   ),
-  refused(
+  wrong(
     'NaN in an observation',
     own(
       observe=lambda step: np.full(2, np.nan if step > 1 else 0),
@@ -318,21 +405,28 @@ ROWS = [
     ),
     'NaN',
   ),
-  refused('info None', own(info=lambda step: None), 'return a dictionary'),
-  refused(
-    'raises', own(failing=3), 'failed in step 3 with ValueError'
-  )._replace(her='failed in step 3 with ValueError|must be dictionaries'),
+  wrong('info None', own(info=lambda step: None), 'return a dictionary'),
+  wrong('raises', own(failing=3), 'failed in step 3 with ValueError')._replace(
+    her='failed in step 3 with ValueError|must be dictionaries'
+  ),
   # Libraries.
   Row('Pendulum', 'Pendulum-v1'),
-  Row('CartPole', 'CartPole-v1'),
-  Row('FrozenLake', 'FrozenLake-v1'),
-  Row('Taxi', 'Taxi-v3'),
-  Row('Blackjack', 'Blackjack-v1'),
-  Row('LunarLander', 'LunarLander-v3', needs='Box2D'),
+  Row('CartPole', 'CartPole-v1', ddpg=_ACTIONS),
+  Row('FrozenLake', 'FrozenLake-v1', ddpg='DDPG observes vectors'),
+  Row('Taxi', 'Taxi-v3', ddpg='DDPG observes vectors'),
+  Row('Blackjack', 'Blackjack-v1', ddpg='does not fit'),
+  Row('LunarLander', 'LunarLander-v3', needs='Box2D', ddpg=_ACTIONS),
   Row('BipedalWalker', 'BipedalWalker-v3', needs='Box2D'),
   Row('CarRacing', 'CarRacing-v3', needs='Box2D'),
-  Row('MiniGrid', 'MiniGrid-Empty-5x5-v0', vector=_NO_VECTOR, needs='minigrid'),
-  Row('ALE Breakout', 'ALE/Breakout-v5', needs='ale_py'),
+  Row(
+    'MiniGrid', 'MiniGrid-Empty-5x5-v0', needs='minigrid', ddpg='does not fit'
+  ),
+  Row(
+    'ALE Breakout',
+    'ALE/Breakout-v5',
+    needs='ale_py',
+    ddpg='DDPG observes vectors',
+  ),
 ]
 
 _BITS = S.MultiBinary(3)

@@ -1,4 +1,4 @@
-"""Check that PlaNet, PPO, HER and the pipeline can use an environment.
+"""Check that PlaNet, PPO, HER and DDPG can use an environment.
 
 The requirements are in `agents.envs.contract`. Every training checks the spaces
 and one step; `check`, used by the program `agents-check-env`, plays an episode.

@@ -1,5 +1,6 @@
-"""The contract: what PlaNet, PPO, HER and the pipeline need of environments.
+"""The contract: what PlaNet, PPO, HER and DDPG need of environments.
 
+PPO and HER need the same in the pipeline as by themselves.
 `TABLE` states each requirement once, as a sentence for users and as a function
 that finds what contradicts it. The start of every training and the program
 `agents-check-env` ask these functions; docs/environments.md contains the
@@ -21,7 +22,7 @@ SYSTEMS = {
   'planet': 'PlaNet',
   'ppo': 'PPO',
   'her': 'HER',
-  'pipeline': 'The pipeline',
+  'pipeline': 'DDPG',
 }
 ALL = tuple(SYSTEMS)
 GOAL_KEYS = ('observation', 'achieved_goal', 'desired_goal')
@@ -47,6 +48,7 @@ class Subject:
     system: Key of `SYSTEMS`.
     vector: Whether PlaNet learns from vectors, not from images.
     blind: Why the environment was created without images; '' if it was not.
+    key: Path of the observation that DDPG uses; `agent` if it is the only one.
   """
 
   env: Any
@@ -54,6 +56,7 @@ class Subject:
   system: str
   vector: bool = False
   blind: str = ''
+  key: str = 'agent'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,25 +96,22 @@ class Requirement:
   unseen: Callable[[Episode], str | None] = lambda episode: None
 
 
-def check_spaces(
-  env: Any, name: Any, system: str, vector: bool = False, blind: str = ''
-) -> None:
+def check_spaces(env: Any, name: Any, system: str, **kwargs: Any) -> None:
   """Check what is known of an environment once it exists.
 
   For HER, also takes a step to check the rewards of goals.
 
   Args:
-    env: See `Subject`, as for all arguments.
-    name: Name.
-    system: System.
-    vector: Whether PlaNet learns from vectors.
-    blind: Why there are no images.
+    env: Environment.
+    name: Name that the user gave.
+    system: Key of `SYSTEMS`.
+    **kwargs: Other attributes of `Subject`.
 
   Raises:
     UsageError: Describes the first problem.
     EnvError: If the step fails.
   """
-  subject = Subject(env, name, system, vector, blind)
+  subject = Subject(env, name, system, **kwargs)
   for problem in find_problems(subject, 'spaces'):
     raise errors.UsageError(problem)
 
@@ -328,13 +328,34 @@ def _find_bad_image(subject, image):
   return None
 
 
-def _find_unknown_space(subject, _):
-  """The pipeline: spaces that it can store."""
-  for kind in ('observation', 'action'):
-    try:
-      spaces.describe(getattr(subject.env, f'{kind}_space'))
-    except errors.UsageError as error:
-      return f'The {kind} space of {subject.name} does not fit: {error}'
+def _find_no_observed_vector(subject, _):
+  """DDPG: a vector to observe."""
+  name, space = subject.name, subject.env.observation_space
+  try:
+    parts = spaces.describe(space)
+  except errors.UsageError as error:
+    return f'The observation space of {name} does not fit: {error}'
+  part = parts.get(subject.key)
+  if part and part['typ'] == 'Box' and len(part['dim']) == 1:
+    return None
+  if part:
+    return f'DDPG observes vectors, but the observations of {name} are {space}.'
+  return (
+    f'DDPG observes one vector, but the observations of {name} have the parts '
+    f'{", ".join(parts)}; set observation_key to one of them.'
+  )
+
+
+def _find_no_bounded_vector(subject, _):
+  """DDPG: actions are bounded vectors."""
+  name, space = subject.name, subject.env.action_space
+  if not _is_box(space) or len(space.shape) != 1:
+    return f'The actions of {name} are {space}, but DDPG needs vectors.'
+  if not spaces.find_scalable(space).all():
+    return (
+      f'The actions of {name} are {space}, but DDPG needs two finite bounds, '
+      'not too far apart to scale; declare them.'
+    )
   return None
 
 
@@ -452,7 +473,7 @@ TABLE = (
     ('planet',),
     'Anything for images. For `observations: vector`, `Box`, `Discrete`, '
     '`MultiBinary`, `MultiDiscrete`, or dictionaries and tuples of them, which '
-    'are joined without their images.',
+    'are joined without their images and texts.',
     'spaces',
     _find_no_vector,
   ),
@@ -467,7 +488,7 @@ TABLE = (
     'observations',
     ('ppo',),
     '`Box` of any shape, `Discrete`, `MultiBinary`, `MultiDiscrete`, or '
-    'dictionaries and tuples of them.',
+    'dictionaries and tuples of them. Texts in those are left out.',
     'spaces',
     _find_no_input,
   ),
@@ -482,12 +503,18 @@ TABLE = (
     _find_goal_problem,
   ),
   Requirement(
-    'spaces',
+    'observations',
     ('pipeline',),
-    '`Box`, `Discrete`, or dictionaries of them. Actions of its HER and DDPG '
-    'are vectors, of its PPO also `Discrete`; PPO and DDPG observe one `Box`.',
+    'A `Box` of vectors, or a dictionary of which `observation_key` is one.',
     'spaces',
-    _find_unknown_space,
+    _find_no_observed_vector,
+  ),
+  Requirement(
+    'actions',
+    ('pipeline',),
+    'A `Box` of vectors with finite bounds.',
+    'spaces',
+    _find_no_bounded_vector,
   ),
   Requirement(
     'values',

@@ -75,10 +75,14 @@ def pick(value: Any, path: Path) -> Any:
 
 
 def parts(space: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-  """Yield path and space of all parts of dictionaries and tuples."""
+  """Yield path and space of all parts of dictionaries and tuples.
+
+  Texts in them are left out, as no network here reads them.
+  """
   below = getattr(space, 'spaces', None)
   if below is None:
-    yield path, space
+    if not path or not spaces.is_text(space):
+      yield path, space
     return
   pairs = below.items() if isinstance(below, Mapping) else enumerate(below)
   for key, part in pairs:

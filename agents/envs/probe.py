@@ -41,9 +41,9 @@ def describe(env: Any) -> dict[str, Any]:
     `action_space` (dict from agent name to description; the only name is
     `agent` unless the space is a dictionary) and `max_episode_steps` (None for
     no limit). A description is a dict of `typ`, `Box` or `Discrete`; `dim`, the
-    shape or the number of choices; `lim`, lists of lower and upper bounds,
-    None if discrete; `dtype` if that of a box is not float32; and `start`, the
-    first choice, if that is not 0.
+    shape or the number of choices; `lim`, lists of lower and upper bounds, or
+    numbers for images, None if discrete; `dtype` if that of a box is not
+    float32; and `start`, the first choice, if that is not 0.
 
   Raises:
     UsageError: If the kind of a space is not supported.

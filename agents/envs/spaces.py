@@ -28,6 +28,11 @@ def is_discrete(space: Any) -> bool:
   return type(space).__name__ == 'Discrete'
 
 
+def is_text(space: Any) -> bool:
+  """Return whether a space has texts, such as the missions of MiniGrid."""
+  return getattr(getattr(space, 'dtype', None), 'kind', None) == 'U'
+
+
 def vector_box(space: Any) -> gymnasium.spaces.Box | None:
   """Return the box of a space of vectors; None for spaces of other values.
 
@@ -75,8 +80,8 @@ def to_plain(space: Any) -> dict[str, Any]:
   """Convert a space to plain data for `from_plain`.
 
   Args:
-    space: Box, `Discrete`, `MultiBinary`, `MultiDiscrete`, or a dictionary or
-      tuple of them, of gym or gymnasium.
+    space: Box, `Discrete`, `MultiBinary`, `MultiDiscrete`, texts, or a
+      dictionary or tuple of them, of gym or gymnasium.
 
   Raises:
     NotImplementedError: If the kind of space is not supported.
@@ -88,6 +93,8 @@ def to_plain(space: Any) -> dict[str, Any]:
     return {'dict': {k: to_plain(x) for k, x in space.spaces.items()}}
   if kind == 'Tuple':
     return {'tuple': [to_plain(x) for x in space.spaces]}
+  if is_text(space):
+    return {'text': True}
   if kind == 'MultiBinary':
     # Spaces made from a number differ from those made from a shape.
     return {'bits': np.asarray(space.n).tolist()}
@@ -116,6 +123,9 @@ def from_plain(plain: Mapping[str, Any]) -> Any:
     return dictionary({k: from_plain(x) for k, x in plain['dict'].items()})
   if 'tuple' in plain:
     return kinds.Tuple([from_plain(x) for x in plain['tuple']])
+  if 'text' in plain:
+    # Which texts does not matter, as agents do not read them.
+    return kinds.Text(1)
   if 'bits' in plain:
     return kinds.MultiBinary(plain['bits'])
   if 'choices' in plain:
@@ -417,7 +427,7 @@ def describe(space: Any, path: str = '') -> dict[str, dict[str, Any]]:
     return parts
   found: dict[str, Any]
   if kind == 'Box':
-    lim = [space.low.tolist(), space.high.tolist()]
+    lim = [_plain_bound(x) for x in (space.low, space.high)]
     found = {'typ': kind, 'dim': list(space.shape), 'lim': lim}
     if space.dtype != np.float32:
       found['dtype'] = str(np.dtype(space.dtype))
@@ -431,3 +441,10 @@ def describe(space: Any, path: str = '') -> dict[str, dict[str, Any]]:
       'environment with boxes or discrete spaces, or dictionaries of them.'
     )
   return {path or 'agent': found}
+
+
+def _plain_bound(bound):
+  """Lists; a number for images, whose bounds would fill pages."""
+  if bound.ndim > 1 and bound.min() == bound.max():
+    return bound.flat[0].item()
+  return bound.tolist()

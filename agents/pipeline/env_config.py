@@ -14,7 +14,9 @@ _KEYS = ('name', 'constructor', 'kwargs', 'from_module', 'wrappers', 'config')
 _WRAPPER_KEYS = ('name', 'args', 'enabled')
 
 
-def make(tree: dict, render: bool = False) -> Any:
+def make(
+  tree: dict, render: bool = False, system: str | None = None, **kwargs: Any
+) -> Any:
   """Create an environment whose episodes depend only on its seed.
 
   Args:
@@ -24,27 +26,34 @@ def make(tree: dict, render: bool = False) -> Any:
       and `wrappers`, a list of dicts of `name` (dotted), `args` and `enabled`,
       innermost first. The result of `inspect` may be stored under `config`.
     render: Whether images will be rendered.
+    system: System whose contract the environment is checked for, before its
+      wrappers; None for none.
+    **kwargs: See `contract.check_spaces`.
 
   Raises:
     UsageError: If the tree has unknown keys or names that do not exist, or
-      spaces do not fit.
+      the environment contradicts the contract.
   """
   _check_keys(tree, _KEYS, 'environment')
-  kwargs = tree.get('kwargs', {})
+  arguments = tree.get('kwargs', {})
   if tree.get('from_module'):
     toolbox.get_module(tree['from_module'])
   if tree.get('constructor'):
-    env = adapters.adapt(toolbox.get_class(tree['constructor'])(**kwargs))
+    env = adapters.adapt(toolbox.get_class(tree['constructor'])(**arguments))
   elif tree.get('name'):
     mode = 'rgb_array' if render else None
-    env = adapters.create(tree['name'], mode, **kwargs)
+    env = adapters.create(tree['name'], mode, **arguments)
   else:
     raise errors.UsageError(
       f'The environment {dict(tree)} has neither a name nor a constructor; '
       'set name to the id of an environment.'
     )
   name = tree.get('name') or tree['constructor']
-  contract.check_spaces(env, name, 'pipeline')
+  if system:
+    contract.check_spaces(env, name, system, **kwargs)
+  if tree.get('wrappers'):
+    # They are to see what they can convert.
+    env = wrappers.Guard(env, name)
   env = wrappers.with_own_randomness(env)
   for wrapper in tree.get('wrappers', ()):
     _check_keys(wrapper, _WRAPPER_KEYS, 'wrapper')
@@ -62,11 +71,13 @@ def needs_process(tree: dict, render: bool) -> bool:
   return render and bool(unknown or adapters.renders_with_opengl(name))
 
 
-def inspect(tree: dict) -> dict:
+def inspect(tree: dict, system: str | None = None, **kwargs: Any) -> dict:
   """Describe an environment, which is created in a separate process.
 
   Args:
-    tree: See `make`.
+    tree: See `make`, also for the other arguments.
+    system: System to check for.
+    **kwargs: Arguments of the check.
 
   Returns:
     Result of `probe.describe`.
@@ -74,7 +85,8 @@ def inspect(tree: dict) -> dict:
   Raises:
     UsageError: See `make`.
   """
-  report = probe.inspect(functools.partial(make, tree), probe.describe)
+  create = functools.partial(make, tree, system=system, **kwargs)
+  report = probe.inspect(create, probe.describe)
   del report['renderer'], report['messages']
   return report
 

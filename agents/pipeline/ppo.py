@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.envs import observations as observations_lib
 from agents.pipeline import base
 from agents.run import log, references
 from agents.tools.tf1 import tf
@@ -25,6 +26,8 @@ class PPOAgent(base.AgentBase):
     *args: See `AgentBase`; the memory is usually an
       `agents.pipeline.episodes.EpisodeMemory`.
     observation_space: Plain description of the observations, a box.
+    packing: Dict of the fields of `agents.envs.observations.Packing` if
+      observations are rows of bytes.
     policy: Function that creates a `Policy`, or an object with its methods,
       from the shape of observations, the size of actions, and a bool tensor
       that is True in training; gets `discrete=True` for discrete actions, whose
@@ -40,6 +43,7 @@ class PPOAgent(base.AgentBase):
     self,
     *args: Any,
     observation_space: Mapping[str, Any] | None = None,
+    packing: Mapping[str, Any] | None = None,
     policy: Callable[..., Any],
     **kwargs: Any,
   ) -> None:
@@ -48,6 +52,12 @@ class PPOAgent(base.AgentBase):
     observ_shape = base.find_shape(observation_space, 'observations', False)
     # Callables spare the preparations of each `Session.run`.
     self._make = self.session.tf_session().make_callable
+    self._packing: Any = {}
+    if packing:
+      shapes = tuple(map(tuple, packing['images']))
+      self._packing = {
+        'packing': observations_lib.Packing(shapes, packing['size'])
+      }
     self._define_graph(policy, observ_shape)
 
   def action_generator(
@@ -104,6 +114,7 @@ class PPOAgent(base.AgentBase):
     else:
       (size,) = base.find_shape(space, 'actions')
       options, action = {}, (kind, (size,))
+    options = {**options, **self._packing}
     with tf.device('/cpu:0'):
       sampling = tf.placeholder(tf.bool, (), f'{self.name}/sampling')
       with tf.variable_scope(self.name):
@@ -112,11 +123,14 @@ class PPOAgent(base.AgentBase):
       with tf.name_scope(self.name):
         self._define_steps(sampling, observ_shape)
         parameters = [(kind, (size,))] * len(self.policy.family.PARAMETERS)
-        step = (kind, observ_shape), action, *parameters, (kind, ())
+        observed = self.policy.observ_dtype, observ_shape
+        step = observed, action, *parameters, (kind, ())
         self._define_update(step)
 
   def _define_steps(self, sampling, observ_shape):
-    observ = tf.placeholder(tf.float32, [None, *observ_shape], 'observ')
+    observ = tf.placeholder(
+      self.policy.observ_dtype, [None, *observ_shape], 'observ'
+    )
     reward = tf.placeholder(tf.float32, [None], 'reward')
     state = tf.placeholder(tf.float32, [None, self.hidden_size], 'state')
     if self.policy.state_size is None:

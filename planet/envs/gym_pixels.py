@@ -61,7 +61,7 @@ def make(
   else:
     env = adapters.create(env, **settings)
   env = Guard(env, name)
-  contract.check_spaces(env, name, 'planet', not pixels, blind)
+  contract.check_spaces(env, name, 'planet', vector=not pixels, blind=blind)
   picture = None
   if observation_is_image:
     picture = images.find(env.observation_space)

@@ -69,7 +69,8 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
         f'Key {key!r} is {cpanel[key]}; it must be 1 or more.'
       )
   env = {'name': cpanel['model_name'], 'from_module': cpanel['from_module']}
-  env['config'] = env_config.inspect(env)
+  key = cpanel['observation_key']
+  env['config'] = env_config.inspect(env, 'pipeline', key=key)
   return {
     'runner': common.define_runner(cpanel),
     'tf': {'intra_op': cpanel['tf_threads'], 'inter_op': cpanel['tf_threads']},

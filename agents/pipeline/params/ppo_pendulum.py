@@ -80,13 +80,13 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
       f'key {_ELSEWHERE[name]!r} instead.'
     )
   overrides = {v: cpanel[k] for k, v in _NAMES.items()}
-  config = runs.prepare(
-    cpanel['config'], overrides={**overrides, **cpanel['ppo']}
+  config, layout = runs.prepare_for(
+    cpanel['config'], {**overrides, **cpanel['ppo']}
   )
-  env = _define_env(config)
-  # The wrappers keep shapes, but convert all spaces to boxes.
-  bare = {x: y for x, y in env.items() if x != 'wrappers'}
-  env['config'] = env_config.inspect(bare)
+  env = _define_env(config, layout)
+  # Without the wrappers that scale actions.
+  first = env['wrappers'][: int(not layout.unchanged)]
+  env['config'] = env_config.inspect({**env, 'wrappers': first})
   plain = references.to_plain(config)
   spaces = common.find_spaces(env['config'])
   tests = cpanel['test_activate'] and config.eval_episodes > 0
@@ -110,7 +110,7 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     'agents': {
       'agent': {
         'name': 'agents.pipeline.ppo.PPOAgent',
-        'args': spaces,
+        'args': {**spaces, **_describe_packing(layout)},
         'policy': {
           'name': 'agents.ppo.policy.Policy',
           'args': {'config': plain},
@@ -124,21 +124,41 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   }
 
 
-def _define_env(config):
+def _describe_packing(layout):
+  """Return the arguments of an agent whose observations are packed."""
+  if not layout.packing:
+    return {}
+  images, size = layout.packing
+  return {'packing': {'images': [list(x) for x in images], 'size': size}}
+
+
+def _define_env(config, layout):
   """Environment with the wrappers of `agents.tools.continuous.batch`."""
   if not isinstance(config.env, str):
     raise errors.UsageError(
       'The environment of this configuration has no id, which the pipeline '
       'needs; choose another configuration, or use agents.train_ppo.'
     )
+  from agents import configs
+
+  images = configs.sees_images(config)
   limit = {'duration': config.max_length}
-  others = 'RangeNormalize', 'ClipAction', 'ConvertTo32Bit', 'CacheSpaces'
+  convert = {
+    'name': 'agents.envs.observations.NetworkInput',
+    'args': {'convolutions': images},
+  }
+  ranges: dict[str, Any] = {'name': f'{_WRAPPERS}.RangeNormalize'}
+  if images:
+    ranges['args'] = {'observ': False}
+  others = 'ClipAction', 'ConvertTo32Bit', 'CacheSpaces'
   settings = config.env_settings
   return {
     'name': config.env,
     **({'kwargs': settings} if settings else {}),
     'wrappers': [
+      *([] if layout.unchanged else [convert]),
       {'name': f'{_WRAPPERS}.LimitDuration', 'args': limit},
+      ranges,
       *({'name': f'{_WRAPPERS}.{x}'} for x in others),
     ],
   }

@@ -1,15 +1,16 @@
 """Parameters of PPO, and a session that is run with them."""
 
+import contextlib
 import json
 import os
 
 import numpy as np
 import pytest
 
-from agents import configs
+from agents import configs, runs
 from agents.pipeline import env_config, logs, session
 from agents.pipeline.params import ppo_cheetah, ppo_pendulum
-from agents.run import errors, files
+from agents.run import errors, files, references
 from agents.tools import AttrDict, continuous
 from tests import processes
 
@@ -51,6 +52,32 @@ def test_environment_is_that_of_the_original():
   for _ in range(4):
     action = 2 * random.normal(size=1).astype(np.float32)
     for x, y in zip(ours.step(action)[:3], theirs.step(action[None])[:3]):
+      np.testing.assert_array_equal(x, y[0])
+      assert np.asarray(x).dtype == y.dtype
+
+
+@pytest.mark.parametrize('name', ['picture', 'state_and_picture', 'choices'])
+def test_other_observations(name):
+  """The network gets the same as in the stand-alone training."""
+  env = f'tests.agents.pipeline.toy_envs:{name}'
+  own = {'config': 'default', 'model_name': env, 'ppo': {'max_length': 20}}
+  tree = ppo_pendulum.gen_params({**ppo_pendulum.cpanel, **own})
+  given = {'env': env, 'max_length': 20}
+  config, layout = runs.prepare_for('default', given)
+  images = configs.sees_images(config)
+  assert images == (name != 'choices')
+  node = tree['agents']['agent']
+  assert node['policy']['args']['config'] == references.to_plain(config)
+  assert ('packing' in node['args']) == (name == 'state_and_picture')
+  ours = env_config.make(tree['env'])
+  ours.seed(3)
+  with contextlib.closing(
+    continuous.batch(config, 1, seed=3, images=images)
+  ) as theirs:
+    first = ours.reset()
+    assert list(first.shape) == node['args']['observation_space']['dim']
+    np.testing.assert_array_equal(first, theirs.reset()[0])
+    for x, y in zip(ours.step([0.3])[:3], theirs.step([[0.3]])[:3]):
       np.testing.assert_array_equal(x, y[0])
       assert np.asarray(x).dtype == y.dtype
 
@@ -99,7 +126,13 @@ def test_mistakes(given, words):
 @pytest.mark.slow
 @pytest.mark.needs('pybullet')
 @pytest.mark.parametrize(
-  'env', ['', '"config": "default", "model_name": "CartPole-v1", ']
+  'env',
+  [
+    '',
+    '"config": "default", "model_name": "CartPole-v1", ',
+    '"config": "default", '
+    '"model_name": "tests.agents.pipeline.toy_envs:state_and_picture", ',
+  ],
 )
 def test_session(env, tmp_path):
   """Train, resume and play with the command line; exit code 0."""

@@ -2,6 +2,7 @@
 
 import random
 
+import gymnasium
 import numpy as np
 
 from agents.envs import spaces
@@ -152,3 +153,43 @@ class GlobalEnv:
 
   def step(self, unused_action):
     return self.reset(), 0.0, False, {}
+
+
+class Observing(gymnasium.Env):
+  """Ten steps; the observations of a space are drawn by the seed.
+
+  Args:
+    space: Observation space.
+  """
+
+  def __init__(self, space):
+    self.observation_space = space
+    self.action_space = gymnasium.spaces.Box(-2, 2, (1,), np.float32)
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    if seed is not None:
+      self.observation_space.seed(seed)
+    self._step = 0
+    return self.observation_space.sample(), {}
+
+  def step(self, action):
+    self._step += 1
+    observ = self.observation_space.sample()
+    return observ, float(action[0]), self._step == 10, False, {}
+
+
+def picture():
+  return Observing(gymnasium.spaces.Box(0, 255, (40, 36, 3), np.uint8))
+
+
+def state_and_picture():
+  place = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+  text = gymnasium.spaces.Text(9)
+  camera = picture().observation_space
+  parts = {'camera': camera, 'place': place, 'mission': text}
+  return Observing(gymnasium.spaces.Dict(parts))
+
+
+def choices():
+  return Observing(gymnasium.spaces.MultiDiscrete([3, 2]))

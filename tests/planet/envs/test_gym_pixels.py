@@ -172,7 +172,7 @@ def test_rendered_image_of_an_image():
         direction=gymnasium.spaces.Discrete(4),
         mission=gymnasium.spaces.Text(9),
       ),
-      None,
+      [1, 0, 0, 0],
     ),
   ],
 )
