@@ -38,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     label: [run.curves[args.phase] for run in members]
     for label, members in plot.group(runs).items()
   }
-  style = plot.Style(ylabel='mean return', window=args.window)
+  xlabel = 'Environment steps of training and evaluation'
+  style = plot.Style(xlabel=xlabel, ylabel='mean return', window=args.window)
   style.counts = args.divide == 1
   plot.save(plot.draw(args.title, groups, style), args.out)
   print(f'Wrote {args.out}.')

@@ -36,6 +36,8 @@ class GymnasiumEnv(Wrapper):
     env_id: Requested id, if it differs from that of the environment.
   """
 
+  adapts = True
+
   def __init__(self, env: Any, env_id: str | None = None):
     super().__init__(env)
     self._seed: int | None = None
@@ -94,6 +96,8 @@ class GymEnv(Wrapper):
     env: Environment with any of the interfaces of gym, of a class of gym or
       not.
   """
+
+  adapts = True
 
   def __init__(self, env: Any):
     super().__init__(env)

@@ -12,6 +12,7 @@ start processes nor write files.
 
 import contextlib
 import random
+import sys
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,11 +28,21 @@ class Wrapper:
   """Base class that forwards everything to the wrapped environment.
 
   Args:
-    env: Environment with `reset`, `step`, and both spaces.
+    env: Environment with `reset`, `step`, and both spaces. Those of gymnasium
+      and gym are adapted.
+
+  Attributes:
+    adapts: Whether the class itself adapts other environments.
   """
+
+  adapts = False
 
   def __init__(self, env: Any):
     self._env = env
+    if not self.adapts and isinstance(env, _foreign()):
+      from agents.envs import adapters
+
+      self._env = adapters.adapt(env)
 
   def __getattr__(self, name: str) -> Any:
     # Copying and unpickling look for names before `_env` exists.
@@ -46,12 +57,20 @@ class Wrapper:
     return self._env.reset(*args, **kwargs)
 
 
+def _foreign():
+  """Return the base classes of environments of other libraries."""
+  modules = [sys.modules.get(x) for x in ('gymnasium', 'gym')]
+  return tuple(x.Env for x in modules if hasattr(x, 'Env'))
+
+
 @references.nameable
 class FitActions(Wrapper):
   """Turn actions into legal ones of the environment, see `spaces.fitting`.
 
   The last wrapper before environments that need no other adapter.
   """
+
+  adapts = True
 
   def __init__(self, env: Any):
     super().__init__(env)

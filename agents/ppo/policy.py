@@ -17,6 +17,19 @@ from agents.tools.categorical import Categorical
 from agents.tools.diag_normal import DiagNormal
 from agents.tools.tf1 import tf
 
+# Without them, TensorFlow would fail on None.
+_NEEDED = (
+  'network',
+  'optimizer',
+  'learning_rate',
+  'update_every',
+  'update_epochs',
+  'max_length',
+  'discount',
+  'kl_target',
+  'kl_cutoff_factor',
+  'kl_init_penalty',
+)
 Decision = collections.namedtuple('Decision', 'action, policy, state')
 
 
@@ -73,8 +86,8 @@ class Policy:
     packing: observations.Packing | None = None,
   ) -> None:
     self.config = config = attr_dict.AttrDict(config)
-    for key in ('network', 'optimizer', 'update_every', 'max_length'):
-      if not config.get(key):
+    for key in _NEEDED:
+      if config.get(key) is None:
         raise errors.UsageError(
           f'The configuration of PPO has no {key!r}; start from one in '
           'agents.configs.'

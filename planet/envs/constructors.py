@@ -138,10 +138,14 @@ def with_own_actions(env_ctor: functools.partial) -> functools.partial:
   return functools.partial(make, *args, **{**kwargs, 'own_actions': True})
 
 
-def find_repeat(env_ctor: functools.partial) -> int:
+def find_repeat(task: Task) -> int:
   """Return how often a task's environment is stepped per action."""
-  if env_ctor.func is unified_env:
-    return find_repeat(env_ctor.args[0])
+  env_ctor: Any = task.env_ctor
+  while env_ctor.func is unified_env:
+    env_ctor = env_ctor.args[0]
+  if env_ctor.func is create:
+    # The user's constructor repeats them.
+    return task.action_repeat
   *_, repeat, _ = env_ctor.args
   return repeat
 

@@ -266,13 +266,20 @@ def _call(name, params):
     # It may need no OpenGL, but the control suite reads the variable on import.
     opengl.select_backend()
   given = {x: y for x, y in params if x in params.model_fields_set}
+  if params.action_repeat:
+    # Perhaps from the preset, as in the original's `debug`.
+    given['action_repeat'] = params.action_repeat
   function: Any = find_function(name)
   task = function(AttrDict(dict(params)), AttrDict(given))
   if not isinstance(task, Task):
-    raise errors.UsageError(
-      f'Function {name} of planet.scripts.tasks returns {task!r}; return a '
-      'Task with name, env_ctor, max_length and state_components.'
-    )
+    # Forks define the named tuple themselves.
+    names = Task._fields[:4]
+    if not all(hasattr(task, x) for x in names):
+      raise errors.UsageError(
+        f'Function {name} of planet.scripts.tasks returns {task!r}; return a '
+        f'Task with {", ".join(names)}.'
+      )
+    task = Task(*(getattr(task, x) for x in names))
   return task._replace(
     env_ctor=functools.partial(constructors.create, task.env_ctor),
     action_repeat=params.action_repeat or task.action_repeat,

@@ -1,5 +1,6 @@
 """Tasks of the specification, and environments by their ids."""
 
+import collections
 import functools
 import pickle
 import sys
@@ -78,6 +79,11 @@ def test_functions(monkeypatch):
   assert task.env_ctor().reset()['image'].shape == (64, 64, 3)
   task = define('mine', action_repeat=5)
   assert (task.max_length, task.action_repeat) == (10, 5)
+  assert constructors.find_repeat(task) == 5
+  params = parameters.build(
+    'debug', {'tasks': ['mine'], 'batch_shape': [5, 10]}
+  )
+  assert tasks.define('mine', params).max_length == 1, 'repeat of the preset'
   params = parameters.build('debug', {'tasks': ['mine'], 'batch_shape': [5, 4]})
   assert tasks.find_row('mine').domain == 'function'
   monkeypatch.setattr(tasks, 'mine', lambda config, params: None)
@@ -86,6 +92,27 @@ def test_functions(monkeypatch):
   # Functions of the module are no tasks.
   with pytest.raises(errors.UsageError, match='unknown'):
     define('define_all')
+
+
+def test_task_of_a_fork(monkeypatch):
+  """Which defines the named tuple, and wraps what gymnasium made."""
+  names = 'name, env_ctor, max_length, state_components'
+  own = collections.namedtuple('Task', names)
+
+  def make():
+    env = wrappers.ActionRepeat(gymnasium.make('Pendulum-v1'), 2)
+    return wrappers.MaximumDuration(env, 3)
+
+  monkeypatch.setattr(
+    tasks,
+    'mine',
+    lambda config, params: own('mine', make, 3, ['reward']),
+    raising=False,
+  )
+  env = define('mine').env_ctor()
+  assert env.reset().shape == (3,)
+  steps = [env.step(env.action_space.sample()) for _ in range(3)]
+  assert [x[2] for x in steps] == [False, False, True]
 
 
 @pytest.mark.needs('gym')
