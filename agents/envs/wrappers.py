@@ -59,7 +59,7 @@ class Wrapper:
 
 def _foreign():
   """Return the base classes of environments of other libraries."""
-  modules = [sys.modules.get(x) for x in ('gymnasium', 'gym')]
+  modules: list[Any] = [sys.modules.get(x) for x in ('gymnasium', 'gym')]
   return tuple(x.Env for x in modules if hasattr(x, 'Env'))
 
 
