@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, contract, guard, spaces, wrappers
+from agents.envs import adapters, contract, guard, opengl, spaces, wrappers
 from agents.envs.contract import GOAL_KEYS as GOAL_KEYS
 from agents.envs.contract import SYSTEMS as SYSTEMS
 from agents.envs.contract import find_numbers as find_numbers
@@ -28,6 +28,10 @@ _TASTE = r'.*(is probably too|symmetric and normalized)'
 _MOST_STEPS = 10000
 # Number of the step to render at.
 _RENDER_STEP = 3
+_OPENGL = (
+  'It opens OpenGL by itself, in software, which crashes in one process with '
+  'TensorFlow; switch that off, or train on a machine with a graphics card.'
+)
 _OLD = (
   'The environment has an interface of earlier versions of gym. That works '
   'here; docs/coming-from.md has the lines to change for gymnasium.'
@@ -241,6 +245,10 @@ def _check_episode(env, env_id, subjects, report):
     played = itertools.islice(_play(env, env_id), _MOST_STEPS + 1)
     for length, (transition, problem) in enumerate(played):
       observation, reward, done, info = transition
+      if not length and opengl.is_loaded_in_software():
+        # Only PlaNet's environments are always in processes of their own.
+        for system in ('ppo', 'her', 'pipeline'):
+          report.add(system, _OPENGL)
       if length:
         rewarded = max(rewarded, np.max(reward))
       first_problem = first_problem or problem

@@ -74,6 +74,15 @@ def is_software(name: str) -> bool:
   return any(word in name.lower() for word in _SOFTWARE)
 
 
+def is_loaded_in_software() -> bool:
+  """Return whether this process has loaded Mesa's renderer; only on Linux."""
+  try:
+    with open('/proc/self/maps') as file_:
+      return 'libLLVM' in file_.read()
+  except OSError:
+    return False
+
+
 def renderer(backend: str) -> str | None:
   """Return the OpenGL renderer of a backend, None if it fails.
 

@@ -108,3 +108,12 @@ def test_numbers_of_an_info():
     'size': [2],
     'row': [1.5, 2],
   }
+
+
+def test_own_opengl(monkeypatch):
+  """In software, it crashes with TensorFlow; PlaNet has separate processes."""
+  assert not check.opengl.is_loaded_in_software()
+  monkeypatch.setattr(check.opengl, 'is_loaded_in_software', lambda: True)
+  report = check.check('Pendulum-v1', ['planet', 'ppo'])
+  assert 'opens OpenGL by itself' in ' '.join(report.problems['ppo'])
+  assert not report.problems['planet']
