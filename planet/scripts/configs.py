@@ -38,7 +38,7 @@ class Config(Mapping[str, Any]):
 
   Attributes:
     params: Parameters.
-    debug: Whether to check that states are finite.
+    debug: Whether to check that states are finite, and to start quickly.
     observation: Model input, `image` or `vector`.
     observation_keys: Names of the recorded data that form the model input.
     recorded_keys: Names of all recorded data that the run reads.

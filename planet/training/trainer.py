@@ -157,7 +157,11 @@ class Trainer(phases.PhaseMachine):
     session = sess
     if session is None:
       options = self.ranks.session_options()
-      precision.enable(self._config.get('precision'), options)
+      bits = self._config.get('precision')
+      precision.enable(bits, options)
+      if self._config.get('debug') and bits in (None, 'float32'):
+        # Such a run is too short to gain what optimizing the graph takes.
+        options.graph_options.rewrite_options.disable_meta_optimizer = True
       session = tf.Session(config=options)
     try:
       global_step = self._initialize(session)
