@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, contract, guard, opengl, spaces, wrappers
+from agents.envs import adapters, contract, guard, spaces, wrappers
 from agents.envs.contract import GOAL_KEYS as GOAL_KEYS
 from agents.envs.contract import SYSTEMS as SYSTEMS
 from agents.envs.contract import find_numbers as find_numbers
@@ -238,6 +238,9 @@ def _ask_gymnasium(env):
 
 def _check_episode(env, env_id, subjects, report):
   """Play an episode; the first problem concerns all systems."""
+  # Trainings, which use other parts of this module, do not need it.
+  from agents.envs import opengl
+
   first_problem, rewarded, length = None, -np.inf, 0
   done, info, observation = False, {}, None
   began = time.perf_counter()

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from agents import check_env
-from agents.envs import check
+from agents.envs import check, opengl
 from tests.agents.envs import odd_gymnasium
 
 
@@ -112,8 +112,8 @@ def test_numbers_of_an_info():
 
 def test_own_opengl(monkeypatch):
   """In software, it crashes with TensorFlow; PlaNet has separate processes."""
-  assert not check.opengl.is_loaded_in_software()
-  monkeypatch.setattr(check.opengl, 'is_loaded_in_software', lambda: True)
+  assert not opengl.is_loaded_in_software()
+  monkeypatch.setattr(opengl, 'is_loaded_in_software', lambda: True)
   report = check.check('Pendulum-v1', ['planet', 'ppo'])
   assert 'opens OpenGL by itself' in ' '.join(report.problems['ppo'])
   assert not report.problems['planet']
