@@ -417,7 +417,12 @@ ROWS = [
   Row('Blackjack', 'Blackjack-v1', ddpg='does not fit'),
   Row('LunarLander', 'LunarLander-v3', needs='Box2D', ddpg=_ACTIONS),
   Row('BipedalWalker', 'BipedalWalker-v3', needs='Box2D'),
-  Row('CarRacing', 'CarRacing-v3', needs='Box2D'),
+  Row(
+    'CarRacing',
+    'CarRacing-v3',
+    needs='Box2D',
+    ddpg='DDPG observes vectors',
+  ),
   Row(
     'MiniGrid', 'MiniGrid-Empty-5x5-v0', needs='minigrid', ddpg='does not fit'
   ),
