@@ -6,6 +6,7 @@ written immediately to a socket that another thread reads.
 """
 
 import contextlib
+import math
 import os
 import select
 import signal
@@ -16,6 +17,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 _requested = threading.Event()
+# Seconds after a signal in which the same one does not count.
+_TWICE = {signal.SIGTERM: 1.0, signal.SIGINT: 0.3}
 # Seconds after a signal in which a reader of the output may end from it, too.
 _READERS_END = 1.0
 
@@ -81,11 +84,12 @@ def handle_signals(
 ) -> Iterator[None]:
   """Turn SIGINT, SIGTERM and SIGHUP into a request that `requested` reports.
 
-  A second signal ends the program immediately, with exit code 130 or 143. A
-  second SIGTERM is ignored for one second, because launchers may send it twice,
-  and further SIGHUP always. SIGHUP stays ignored under nohup. What is printed
-  goes to the terminal if its reader has ended, as `tee` does after Ctrl-C.
-  Does nothing outside the main thread, which alone can install handlers.
+  A second signal ends the program immediately, with exit code 130 or 143. At
+  first it is ignored, SIGTERM for one second and SIGINT for 0.3, because
+  launchers and `timeout` send it twice, and further SIGHUP always. SIGHUP stays
+  ignored under nohup. What is printed goes to the terminal if its reader has
+  ended, as `tee` does after Ctrl-C. Does nothing outside the main thread, which
+  alone can install handlers.
 
   Args:
     message: Line to print after the first signal.
@@ -126,8 +130,8 @@ def _watch(receiver, numbers, message):
     number = data[0]
     if number not in numbers:
       continue
-    late = number == signal.SIGTERM and time.monotonic() - began > 1
-    if requested() and (number == signal.SIGINT or late):
+    late = time.monotonic() - began > _TWICE.get(number, math.inf)
+    if requested() and late:
       os._exit(128 + number)
     if not requested():
       began = time.monotonic()

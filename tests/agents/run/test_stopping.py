@@ -17,8 +17,8 @@ import signal, sys, time
 from agents.run import stopping
 with stopping.handle_signals('message'):
   print('ready', flush=True)
-  for _ in range(int(sys.argv[1])):
-    signal.raise_signal(signal.SIGTERM)
+  for number in map(int, sys.argv[1:]):
+    signal.raise_signal(number)
   # The main thread executes no Python code here.
   import threading
   while not stopping.requested():
@@ -48,18 +48,14 @@ def test_signal_is_a_request():
   'number, code', [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
 def test_second_signal_ends_at_once(number, code):
-  """Launchers may send the first SIGTERM twice, as the program does here."""
-  count = 2 if number == signal.SIGTERM else 0
-  program = processes.start_python('-c', PROGRAM, str(count))
+  """Launchers may send the first one twice, as the program does here."""
+  program = processes.start_python('-c', PROGRAM, *[str(int(number))] * 2)
   try:
     with processes.time_limit(30):
       assert program.stdout.readline() == 'ready\n'
-      if not count:
-        program.send_signal(number)
       assert program.stdout.readline() == 'requested\n'
-      if count:
-        time.sleep(1.2)
-        assert program.poll() is None
+      time.sleep(1.2)
+      assert program.poll() is None
       program.send_signal(number)
       assert program.wait() == code
   finally:
@@ -70,7 +66,7 @@ def test_second_signal_ends_at_once(number, code):
 
 def test_closed_terminal():
   """It is a request to stop, as often as it is said, unless it is ignored."""
-  program = processes.start_python('-c', PROGRAM, '0')
+  program = processes.start_python('-c', PROGRAM)
   try:
     with processes.time_limit(30):
       assert program.stdout.readline() == 'ready\n'
