@@ -1,8 +1,11 @@
 """The algorithm within the whole graph, and by its four callbacks."""
 
 import numpy as np
+import pytest
 
 from agents import configs, networks, ppo, tools
+from agents.ppo import policy as policy_lib
+from agents.run import errors
 from agents.tools import wrappers
 from agents.tools.tf1 import tf
 from tests import golden, graphs, scripted_envs
@@ -237,3 +240,11 @@ def test_beginning_clears_its_rows_only():
     assert sess.run(begin) == b''
     assert sess.run(length).tolist() == [2, 0]
     assert sess.run(state).tolist() == [[1] * 4, [0] * 4]
+
+
+@pytest.mark.parametrize('name', ['network', 'update_epochs', 'discount'])
+def test_incomplete_configuration(name):
+  """As in training loops of others, which check nothing."""
+  config = {**configs.default(), name: None}
+  with pytest.raises(errors.UsageError, match=f'no {name!r}; start from one'):
+    policy_lib.Policy([3], 2, tf.constant(True), config)
