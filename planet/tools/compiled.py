@@ -12,9 +12,9 @@ from agents.tools import nested
 from agents.tools.tf1 import tf
 from planet.tools.shape import shape
 
-# Steps per program. Programs of 50 steps take minutes to compile.
+# Steps per program. One of 50 steps takes more than a minute to compile.
 _STEPS = 10
-# Trying variants of each product takes longer than they save.
+# Do not search for the fastest variant of each product, to start sooner.
 _FLAGS = '--xla_gpu_autotune_level=0 --xla_gpu_enable_triton_gemm=false'
 
 
