@@ -220,17 +220,24 @@ def judge(entry: Entry, runs: Runs) -> str:
 
 
 def show_cost(entry: Entry, runs: Runs) -> str:
-  """Return the CPU hours per seed, with an estimate for incomplete runs."""
+  """Return the hours per seed, with an estimate for incomplete runs.
+
+  They are those of the CPU, or by the clock on a GPU.
+  """
   if not runs:
     return _estimate(entry)
-  text = _show_hours(statistics.mean(x['cpu_hours'] for x in runs.values()))
+  clock = 'GPU' if entry.gpu else 'CPU'
+  key = 'wall_hours' if entry.gpu else 'cpu_hours'
+  text = _show_hours(statistics.mean(x[key] for x in runs.values()), clock)
   if not all(x['complete'] for x in runs.values()):
     text += f' so far, {_estimate(entry)} in all'
   return text
 
 
-def _show_hours(hours):
-  return f'{hours:.2g} CPU h' if hours >= 1 else f'{60 * hours:.0f} CPU min'
+def _show_hours(hours, clock='CPU'):
+  return (
+    f'{hours:.2g} {clock} h' if hours >= 1 else f'{60 * hours:.0f} {clock} min'
+  )
 
 
 def show(entry: Entry, outcomes: Sequence[intervals.Outcome]) -> str:

@@ -38,9 +38,9 @@ NAMES = """
   planet_balance_hour planet_swingup_hour planet_100k_cheetah
   planet_100k_finger planet_100k_reacher planet_100k_walker planet_100k_cup
   planet_cartpole_balance planet_cartpole_swingup planet_cheetah_run
-  planet_small planet_default planet_cheetah_vector carla_loop carla_grid_route
-  carla_grid_full pipeline_her_reach pipeline_ppo_pendulum
-  pipeline_ddpg_pendulum planet_cheetah_run_full
+  planet_small planet_default planet_default_gpu planet_cheetah_vector
+  carla_loop carla_grid_route carla_grid_full pipeline_her_reach
+  pipeline_ppo_pendulum pipeline_ddpg_pendulum planet_cheetah_run_full
 """.split()
 RESULTS = os.path.join(golden.ROOT, 'results')
 
