@@ -190,6 +190,7 @@ class CarlaEnv:
     self._stuck = termination.Stuck(frame.location[:2])
     self._log.begin(self._episode)
     self._place: tuple[int, float] | None = None
+    self._follow(frame)
     self._keep(frame, self._measure(frame, None))
     self._score = score.Score(self._find_rest(), self.dt)
     return self._observe()
@@ -215,6 +216,7 @@ class CarlaEnv:
     last = self.measurements
     self.damage.update(frame.collisions)
     stuck = self._stuck.update(frame.location[:2])
+    self._follow(frame)
     now = self._measure(frame, last)
     reward = self._compute_reward(frame, now, last)
     self._total += reward
@@ -279,7 +281,9 @@ class CarlaEnv:
     """Return measurements of a frame, without action and reward."""
     scenario = self._scenario
     return {
-      **self.surroundings.measure(frame, last, self.damage, self.route),
+      **self.surroundings.measure(
+        frame, last, self.damage, self.route, self._place
+      ),
       'episode_id': self._episode,
       'step': self._step,
       'weather': scenarios.WEATHERS[self._weather],
@@ -309,7 +313,6 @@ class CarlaEnv:
   def _keep(self, frame, now):
     """Store and log a frame and its measurements."""
     self.location, self.measurements = frame.location, now
-    self._follow(frame)
     if self._view:
       image = self._see_above(self._view, frame)
       frame = dataclasses.replace(frame, image=image)

@@ -109,6 +109,7 @@ class Surroundings:
     last: dict[str, Any] | None,
     damage: 'Damage',
     route: planner.Route | None,
+    place: tuple[int, float] | None,
   ) -> dict[str, Any]:
     """Return all measurements that depend on the location.
 
@@ -117,6 +118,8 @@ class Surroundings:
       last: Measurements of the previous step, or None.
       damage: `Damage` including this step.
       route: `Route`, or None without planner.
+      place: Lane of the car on the route and metres along it, see
+        `planner.Route.track`; None if unknown.
 
     Returns:
       Dict of plain values.
@@ -145,29 +148,29 @@ class Surroundings:
       'current_heading_degree': heading,
       'angular_speed_degree': turned,
       'control': tuple(float(v) for v in frame.control),
-      **self._navigate(frame.location, ahead, last, route),
+      **_navigate(frame.location, ahead, last, route, place),
     }
 
-  def _navigate(self, location, ahead, last, route):
-    command, distance, direct, heading = 'LANE_FOLLOW', -1.0, -1.0, 0.0
-    if route:
-      lane, arc = self.locate(location)
-      distance = math.inf if lane is None else route.distance(lane, arc)
-      if not math.isfinite(distance):
-        # No lane leads there; keep the last distance.
-        distance = last['distance_to_goal'] if last else -1.0
-      if lane is not None:
-        command = route.command(lane, arc, location[:2], ahead)
-      direct = math.dist(location[:2], route.goal)
-      east, south = (a - b for a, b in zip(route.goal, location))
-      heading = math.degrees(math.atan2(south, east))
-    return {
-      'distance_to_goal': distance,
-      'distance_to_goal_euclidean': direct,
-      'goal_heading_degree': heading,
-      'next_command': command,
-      'next_command_id': planner.COMMANDS[command],
-    }
+
+def _navigate(location, ahead, last, route, place):
+  command, distance, direct, heading = 'LANE_FOLLOW', -1.0, -1.0, 0.0
+  if route:
+    distance = route.distance(*place) if place else math.inf
+    if not math.isfinite(distance):
+      # No lane leads there; keep the last distance.
+      distance = last['distance_to_goal'] if last else -1.0
+    if place:
+      command = route.command(*place, location[:2], ahead)
+    direct = math.dist(location[:2], route.goal)
+    east, south = (a - b for a, b in zip(route.goal, location))
+    heading = math.degrees(math.atan2(south, east))
+  return {
+    'distance_to_goal': distance,
+    'distance_to_goal_euclidean': direct,
+    'goal_heading_degree': heading,
+    'next_command': command,
+    'next_command_id': planner.COMMANDS[command],
+  }
 
 
 def begins(contacts: dict[int, int], obstacle: int, step: int) -> bool:

@@ -118,6 +118,27 @@ def test_a_driver_that_sees_the_route_turns_where_it_is_told():
   assert shares['custom'] > 0.95 > 0.8 > shares['custom3']
 
 
+def test_progress_does_not_jump_in_junctions():
+  """Lanes overlap there; the distance to the goal is that on the route."""
+  env = make(termination='time')
+  driver, inside = policies.PurePursuit(), 0
+  for _ in range(4):
+    env.reset()
+    before = env.measurements
+    for _ in range(150):
+      env.step(driver(env))
+      now = env.measurements
+      lane, _ = env.surroundings.locate(env.location)
+      progress = before['distance_to_goal'] - now['distance_to_goal']
+      if env.backend.lanes.all[lane].junction is not None:
+        inside += 1
+        assert abs(progress - now['forward_speed'] * env.dt) < 2
+      if now['next_command'] == 'REACH_GOAL':
+        break
+      before = now
+  assert inside > 50
+
+
 def test_scripted_driver_of_towns():
   """It slows down before curves and for others; see the table in results."""
   for vehicles in (0, 10):
