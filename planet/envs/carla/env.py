@@ -307,7 +307,9 @@ class CarlaEnv:
       lane = self.surroundings.on_lane(
         frame.location, frame.velocity[:2], math.radians(frame.yaw)
       )
-    terms = measure_lib.reward_terms(now, last, self.damage, lane, self.dt)
+    terms = measure_lib.reward_terms(
+      now, last, self.damage, self.route, lane, self.dt
+    )
     return float(self._reward(terms))
 
   def _keep(self, frame, now):

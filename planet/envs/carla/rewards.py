@@ -20,6 +20,7 @@ class Terms:
     offroad, last_offroad: Fraction of the footprint off the road.
     otherlane, last_otherlane: Fraction on lanes of the other direction.
     arrived: Whether the goal was reached.
+    left_route: Whether the car left its route, which was planned anew.
     lane_speed: Speed along the lane, m/s.
     lane_offset: Distance from the centre of the lane in metres.
     steer, brake: Applied control.
@@ -39,6 +40,7 @@ class Terms:
   otherlane: float = 0.0
   last_otherlane: float = 0.0
   arrived: bool = False
+  left_route: bool = False
   lane_speed: float = 0.0
   lane_offset: float = 0.0
   steer: float = 0.0
@@ -132,6 +134,7 @@ TERMS: dict[str, Callable[[Terms], float]] = {
   'acceleration': lambda t: t.speed - t.last_speed,
   'progress': lambda t: _clip(t.last_distance - t.distance, -10, 10),
   'arrived': lambda t: t.arrived,
+  'left_route': lambda t: t.left_route,
   'damage': lambda t: t.damage - t.last_damage,
   'new_damage': lambda t: t.new_damage,
   'collided': lambda t: t.collided,
@@ -196,8 +199,8 @@ WEIGHTS: dict[str, dict[str, float]] = {
     step=-0.1,
   ),
 }
-# Terms that need the distance to a goal, and thus a planned route.
-_PLANNED = {'progress', 'arrived'}
+# Terms that need a planned route.
+_PLANNED = {'progress', 'arrived', 'left_route'}
 
 
 def define(

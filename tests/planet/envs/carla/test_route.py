@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agents.run import files
-from planet.envs.carla import env_config, policies, score
+from planet.envs.carla import env_config, policies, rewards, score
 from planet.envs.carla import settings as settings_lib
 from planet.envs.carla.backend import Collision
 from planet.envs.carla.env import CarlaEnv
@@ -137,6 +137,30 @@ def test_progress_does_not_jump_in_junctions():
         break
       before = now
   assert inside > 50
+
+
+def test_leaving_the_route_can_cost():
+  """Once for each time; a driver that obeys pays nothing."""
+  weights = {x: 0 for x in rewards.WEIGHTS['custom']}
+  env = make(reward_weights={**weights, 'left_route': -30}, termination='time')
+  drive(env, 200)
+  assert env.metrics['junctions'] and not env.metrics['unscaled return']
+  found = []
+  for _ in range(8):
+    env.reset()
+    straight = policies.PurePursuit()
+    ways = []
+    for _ in range(120):
+      # This driver sees no route and takes the straightest way.
+      route, env.route = env.route, None
+      action = straight(env)
+      env.route = route
+      ways.append(env.step(action)[1])
+    now = env.metrics
+    missed = now['junctions'] - now['junctions as commanded']
+    assert set(ways) <= {0, -30} and sum(ways) == -30 * missed
+    found.append(missed)
+  assert sum(found) > 3
 
 
 def test_scripted_driver_of_towns():
