@@ -307,8 +307,9 @@ class CarlaEnv:
       lane = self.surroundings.on_lane(
         frame.location, frame.velocity[:2], math.radians(frame.yaw)
       )
+    left = bool(self.route and self.route.departed)
     terms = measure_lib.reward_terms(
-      now, last, self.damage, self.route, lane, self.dt
+      now, last, self.damage, left, lane, self.dt
     )
     return float(self._reward(terms))
 

@@ -235,7 +235,7 @@ def reward_terms(
   now: dict[str, Any],
   last: dict[str, Any],
   damage: Damage,
-  route: planner.Route | None,
+  left_route: bool,
   lane: tuple[float, float],
   dt: float,
 ) -> rewards.Terms:
@@ -245,7 +245,7 @@ def reward_terms(
     now: Measurements of this step.
     last: Measurements of the previous step.
     damage: `Damage` including this step.
-    route: `Route` that has tracked this step, or None without planner.
+    left_route: Whether the car left its route in this step.
     lane: Speed along the lane and offset from it; zeros if not needed.
     dt: Seconds per step.
   """
@@ -263,8 +263,8 @@ def reward_terms(
     last_offroad=last['intersection_offroad'],
     otherlane=now['intersection_otherlane'],
     last_otherlane=last['intersection_otherlane'],
+    left_route=left_route,
     # Only once, as an episode may go on at its goal.
-    left_route=bool(route and route.is_left),
     arrived=last['next_command'] != 'REACH_GOAL' == now['next_command'],
     lane_speed=lane[0],
     lane_offset=lane[1],

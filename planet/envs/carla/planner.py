@@ -36,7 +36,8 @@ class Route:
   Attributes:
     junctions: Number of junctions with a choice that the car has crossed.
     obeyed: Number of those that it left as the route does.
-    is_left: Whether the car has just left the route, which was planned anew.
+    departed: Whether the last `track` planned the route anew, because the car
+      had left it.
   """
 
   def __init__(self, lanes: lanes_lib.Lanes, goal: tuple[int, float]):
@@ -48,7 +49,7 @@ class Route:
     self._crossing: int | None = None
     self._missed: int | None = None
     self.junctions = self.obeyed = 0
-    self.is_left = False
+    self.departed = False
 
   def track(
     self, lane: int, arc: float, position: places.Point
@@ -63,7 +64,7 @@ class Route:
       arc: Metres along that lane.
       position: Position of the car.
     """
-    path, self.is_left = self._path, False
+    path, self.departed = self._path, False
     is_past = path[:1] == [self.goal_lane] == [lane] and arc > self.goal_arc
     if is_past or lane not in path[:4]:
       gaps = [] if is_past else [self._project(x, position) for x in path[:3]]
@@ -72,7 +73,7 @@ class Route:
         lane, arc = path[gaps.index((gap, arc_beside))], arc_beside
       else:
         self._leave_junction(False)
-        self.is_left = bool(path) and not is_past
+        self.departed = bool(path) and not is_past
         path[:] = self.lanes_from(lane, arc)
     del path[: path.index(lane)]
     junction = self._lanes.all[lane].junction

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from agents.run import files
-from planet.envs.carla import env_config, policies, rewards, score
+from planet.envs.carla import (
+  env_config,
+  planner,
+  policies,
+  rewards,
+  score,
+)
 from planet.envs.carla import settings as settings_lib
 from planet.envs.carla.backend import Collision
 from planet.envs.carla.env import CarlaEnv
@@ -161,6 +167,21 @@ def test_leaving_the_route_can_cost():
     assert set(ways) <= {0, -30} and sum(ways) == -30 * missed
     found.append(missed)
   assert sum(found) > 3
+
+
+def test_a_car_that_passes_its_goal_has_not_left_the_route():
+  lanes = make().backend.lanes
+  first = next(n for n, x in enumerate(lanes.all) if x.length > 40)
+  other = next(n for n in range(len(lanes.all)) if n != first)
+  route = planner.Route(lanes, (first, 20.0))
+  for arc in (10.0, 19.0, 30.0):
+    route.track(first, arc, lanes.all[first].at(arc)[:2])
+    assert not route.departed
+  far = 1e4, 1e4
+  route.track(other, 0.0, far)
+  assert route.departed
+  route.track(other, 1.0, far)
+  assert not route.departed
 
 
 def test_scripted_driver_of_towns():
