@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sets everything up, then runs the linter, the type checker and the tests.
+# Sets everything up, then runs the linters and the tests, which check types, too.
 # Passes arguments to pytest, such as: ./scripts/test.sh -m slow
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -9,7 +9,7 @@ ensure_visdom
 ensure_browser
 "$VENV/bin/ruff" check .
 "$VENV/bin/ruff" format --check .
-"$VENV/bin/mypy"
 "$VENV/bin/lint-imports"
-# Tests in one file share fixtures. tests/conftest.py orders the files.
-exec "$VENV/bin/python" -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"
+# Tests in one file share fixtures. tests/conftest.py orders the files. A third
+# process works while others wait for programs.
+exec "$VENV/bin/python" -m pytest -n 3 --dist loadfile --no-loadscope-reorder "$@"

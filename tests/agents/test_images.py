@@ -142,7 +142,9 @@ def test_graph(shape, discrete):
     assert not [x for x in tf.global_variables() if 'observ' in x.name]
 
 
-@pytest.mark.parametrize('env', [Pixels, continuous_pixels])
+@pytest.mark.parametrize(
+  'env', [Pixels, pytest.param(continuous_pixels, marks=pytest.mark.slow)]
+)
 def test_training(env, tmp_path):
   """Trains, continues, loads and evaluates."""
   logdir = str(tmp_path)
@@ -167,7 +169,9 @@ def test_training(env, tmp_path):
         agent.predict(wrong)
 
 
-@pytest.mark.parametrize('what', ['nested', 'tuple'])
+@pytest.mark.parametrize(
+  'what', [pytest.param('nested', marks=pytest.mark.slow), 'tuple']
+)
 def test_other_kinds_of_observations(what, tmp_path):
   """They train, load, and act alone and in batches."""
   logdir, env = str(tmp_path), Sampled(what)

@@ -188,7 +188,7 @@ def test_interrupted(tmp_path):
 
 
 @pytest.mark.render
-def test_policy_and_videos(tmp_path):
+def test_policy_and_videos(tmp_path, capsys):
   """Train with videos, play to a file, evaluate the policy."""
   output, error = run(
     *SHORT,
@@ -211,8 +211,8 @@ def test_policy_and_videos(tmp_path):
   videos = os.listdir(tmp_path / 'videos')
   assert len(videos) >= 2 and all(x.endswith('.mp4') for x in videos)
   path = str(tmp_path / 'policies' / 'policy_best.pkl')
-  output, _ = run(path, '--render=0', '--n_test_rollouts=2', module='play')
-  assert '| test/episode      | 2 ' in output
+  assert play.run([path, '--render=0', '--n_test_rollouts=2']) == 0
+  assert '| test/episode      | 2 ' in capsys.readouterr().out
 
 
 @pytest.mark.slow

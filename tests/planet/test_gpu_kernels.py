@@ -3,6 +3,7 @@
 TensorFlow lists the kernels of its wheel on every machine.
 """
 
+import functools
 import types
 
 from tensorflow.python.framework import kernels
@@ -61,8 +62,11 @@ def runs_on_gpu(op):
   return any(
     kernel.device_type in ('GPU', 'DEFAULT')
     and all(is_met(op, x) for x in kernel.constraint)
-    for kernel in kernels.get_registered_kernels_for_op(op.type).kernel
+    for kernel in find_kernels(op.type).kernel
   )
+
+
+find_kernels = functools.cache(kernels.get_registered_kernels_for_op)
 
 
 def is_met(op, constraint):

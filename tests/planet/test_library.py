@@ -238,7 +238,6 @@ def test_parts_of_ones_own(tmp_path):
     with found as agent:
       action, _ = agent.predict(image, deterministic=True)
       assert action.tolist() == [1] * 5
-  planet.load(record['logdir'], trust=trust).close()
   with planet.load(record['logdir'], trust=trust) as agent:
     action, _ = agent.predict(image, deterministic=True)
     assert action.tolist() == [1] * 5

@@ -36,7 +36,7 @@ def test_environments_of_ones_own(logdir):
   """Adapted even if observations fit, unlike those that the agent makes."""
 
   class Env(gymnasium.Env):
-    observation_space = gymnasium.spaces.Box(0, 255, (64, 64, 3), np.uint8)
+    observation_space = gymnasium.spaces.Box(0, 255, (32, 32, 3), np.uint8)
     render_mode = 'rgb_array'
 
     def __init__(self, size):
@@ -52,7 +52,7 @@ def test_environments_of_ones_own(logdir):
       return self.render(), 0.0, len(self.actions) == 1000, False, {}
 
     def render(self):
-      return np.zeros((64, 64, 3), np.uint8)
+      return np.zeros((32, 32, 3), np.uint8)
 
   env = Env(5)
   with planet.load(logdir) as agent:
@@ -67,7 +67,7 @@ def test_environments_of_ones_own(logdir):
 
 
 def test_saved_agent(logdir, tmp_path, monkeypatch):
-  image = np.random.RandomState(0).randint(0, 255, (64, 64, 3), np.uint8)
+  image = np.random.RandomState(0).randint(0, 255, (32, 32, 3), np.uint8)
   with planet.load(logdir, seed=1) as agent:
     expected, _ = agent.predict(image, deterministic=True)
     monkeypatch.setenv('HOME', str(tmp_path))
@@ -86,7 +86,7 @@ def test_saved_agent(logdir, tmp_path, monkeypatch):
 
 def test_state_and_noise(logdir):
   rng = np.random.RandomState(0)
-  images = rng.randint(0, 255, (2, 64, 64, 3), np.uint8)
+  images = rng.randint(0, 255, (2, 32, 32, 3), np.uint8)
 
   def play(use_state, deterministic=True):
     # The planner draws its candidates from the same seed.

@@ -9,6 +9,7 @@ from agents.pipeline import env_config
 from agents.pipeline.params import ddpg_pendulum
 from agents.run import errors
 from tests import processes
+from tests.agents.pipeline.test_session import load
 
 FAST = {
   'number_epochs': 2,
@@ -106,7 +107,6 @@ def test_train_resume_play(tmp_path):
   # At first there are too few data; resuming brings the memory back.
   trained = [x['/update/agent/graph']['occurs'] for x in scopes]
   assert trained == [100 - 32, 100, 100, 100]
-  play = ['--load-checkpoint', str(path), '--play', '--play-episodes', '1']
-  run(*play)
+  assert load(path, '--play', '--play-episodes', '1') == 0
   videos = path.glob('evaluations/*/videos/0/episode-00001.*')
   assert len(list(videos)) == 1

@@ -15,7 +15,8 @@ FLAGS = ['--config', 'debug', '--params']
 PARAMS = (
   '{tasks: [dummy], image_size: 32, batch_shape: [2, 3], train_steps: 4, '
   'test_steps: 4, max_steps: 8, num_seed_episodes: 0, train_collects: [], '
-  'test_collects: [], model_size: 8, num_layers: 1, isolate_envs: none}'
+  'test_collects: [], model_size: 8, num_layers: 1, isolate_envs: none, '
+  'planner_iterations: 1, planner_horizon: 2}'
 )
 
 
@@ -72,9 +73,8 @@ def damage(path):
   path.write_bytes(content)
 
 
-@pytest.mark.parametrize(
-  'phase', ['train', pytest.param('test', marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize('phase', ['train', 'test'])
 def test_only_episode_is_damaged(phase, tmp_path, capsys):
   """What is missing is collected, with a sentence."""
   params = PARAMS.replace('num_seed_episodes: 0', 'num_seed_episodes: 1')

@@ -246,13 +246,12 @@ def test_new_limit_replaces_the_other(tmp_path):
     assert not (len(set(stored.params) & {'max_steps', 'total_env_steps'}) > 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
   'first, second',
   [
     ({'total_env_steps': 60}, {'max_steps': 12}),
-    pytest.param(
-      {'max_steps': 12}, {'total_env_steps': 4000}, marks=pytest.mark.slow
-    ),
+    ({'max_steps': 12}, {'total_env_steps': 4000}),
   ],
 )
 def test_run_goes_on_to_the_other_limit(

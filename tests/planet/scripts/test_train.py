@@ -59,7 +59,7 @@ def test_episodes_of_a_run(finished):
   folder = os.path.join(training_runs.run_dir(logdir), 'train_episodes')
   for name in training_runs.episodes(logdir):
     with np.load(os.path.join(folder, name)) as episode:
-      assert episode['image'].shape == (21, 64, 64, 3)
+      assert episode['image'].shape == (21, 32, 32, 3)
       assert episode['image'].dtype == np.uint8
       assert episode['action'].shape == (21, 5)
       assert not episode['action'][0].any() and episode['reward'][0] == 0
@@ -366,7 +366,8 @@ def test_killed_worker_is_named(tmp_path):
   running.Run(training_runs.run_dir(tmp_path), experiment).claim()
 
 
-@pytest.mark.parametrize('kills', [1, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize('kills', [1, 10])
 def test_resume_after_being_killed(tmp_path, kills):
   """At random moments; every new start goes on, and the last is stopped."""
   params = {'checkpoint_minutes': 0.02, 'max_steps': 100000}
