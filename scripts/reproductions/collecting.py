@@ -91,7 +91,8 @@ def judge_again(entry: Entry, results: str) -> None:
   for seed, run in runs.items():
     points = found[seed]
     if entry.bar.kind == 'played':
-      points = points[0][-1:], np.array([run['measured']])
+      # NaN where no agent has played yet.
+      points = points[0][-1:], np.array([run['measured']], float)
     run['reached'] = bars.judge(entry.bar, points, references.get(seed))
   if runs:
     _write_runs(folder, runs)

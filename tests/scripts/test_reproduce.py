@@ -179,7 +179,7 @@ def test_bars_beside_a_reference():
   assert bars.judge(same, points(1, 2, 3), points(1, 2)) is False
 
 
-def test_bar_of_the_trained_agent():
+def test_bar_of_the_trained_agent(tmp_path):
   """Its episodes count, not the curve."""
   entry = make_entry(bar=Bar('played', 3))
   sitting = dict.fromkeys(('processor', 'versions', 'commit'), '')
@@ -198,6 +198,12 @@ def test_bar_of_the_trained_agent():
     'not measured (seed 0; 200 steps)'
   )
   assert tables.judge(entry, {0: line}) == '1 of 2 seeds complete'
+  folder = tmp_path / entry.name
+  folder.mkdir()
+  (folder / tables.RUNS).write_text(json.dumps({'0': line}))
+  curves.write(str(folder / curves.FILE), {'eval': {0: points(9, 1)}})
+  collecting.judge_again(entry, str(tmp_path))
+  assert tables.read_runs(str(folder)) == {0: line}
 
 
 def test_from_training_to_table(toy, tmp_path, capfd):
