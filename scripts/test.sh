@@ -10,6 +10,5 @@ ensure_browser
 "$VENV/bin/ruff" check .
 "$VENV/bin/ruff" format --check .
 "$VENV/bin/lint-imports"
-# Tests in one file share fixtures. tests/conftest.py orders the files. A third
-# process works while others wait for programs.
-exec "$VENV/bin/python" -m pytest -n 3 --dist loadfile --no-loadscope-reorder "$@"
+# Tests in one file share fixtures. tests/conftest.py orders the files.
+exec "$VENV/bin/python" -m pytest -n 2 --dist loadfile --no-loadscope-reorder "$@"
