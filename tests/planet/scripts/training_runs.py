@@ -12,7 +12,7 @@ from tests import golden
 
 Result = collections.namedtuple('Result', 'code, output')
 
-# Also a smaller graph than that of `debug`, which takes a third of the time.
+# Images and plans are smaller than in `debug`, which saves a third of the time.
 SMALL = {
   'tasks': ['dummy'],
   'max_steps': 40,
