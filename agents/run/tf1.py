@@ -1,7 +1,8 @@
 """The only module that imports TensorFlow: graph mode, quiet, fast on CPUs.
 
 TensorFlow imports Keras only to register its optimizers, which takes a quarter
-of the time, so Keras cannot be imported meanwhile.
+of the time, so Keras cannot be imported meanwhile. Another quarter is spent by
+the garbage collector, which finds nothing.
 
 TensorFlow disables its oneDNN kernels on processors without AVX-512, where they
 are several times faster. The variable that enables them must be set before the
@@ -11,9 +12,12 @@ import; a value that the user has set is kept.
 Keras 3 has no support for graphs. They are imported when they are used.
 """
 
+import contextlib
+import gc
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 
 from agents.run import streams
 
@@ -23,7 +27,21 @@ _KERAS = ('keras.src.optimizers', 'tf_keras.src.optimizers')
 for _name in _KERAS:
   sys.modules.setdefault(_name, None)  # type: ignore[arg-type]
 
-with streams.hold_back(2):
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+  """Collect no garbage meanwhile, and later only among objects made later."""
+  was_enabled = gc.isenabled()
+  gc.disable()
+  try:
+    yield
+    gc.freeze()
+  finally:
+    if was_enabled:
+      gc.enable()
+
+
+with streams.hold_back(2), _without_collector():
   import tensorflow.compat.v1 as tf
   from tensorflow.core.protobuf.config_pb2 import CallableOptions
 

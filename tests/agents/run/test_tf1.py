@@ -1,5 +1,7 @@
 """What networks of others use of TensorFlow 1."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -63,3 +65,9 @@ def test_keras(name):
     output = layer(tf.ones((1, 2, 2, 2)))
     sess.run(tf.global_variables_initializer())
     assert sess.run(output).shape == (1, 2, 2, 3)
+
+
+def test_collector():
+  """It passes over TensorFlow's own objects, and works on all others."""
+  assert gc.isenabled()
+  assert gc.get_freeze_count() > 100_000
