@@ -5,6 +5,8 @@ import importlib.util
 import os
 import re
 
+import pytest
+
 from tests import golden, processes
 
 
@@ -121,6 +123,7 @@ print('FILES', *files, 'scripts/main.py')
 """
 
 
+@pytest.mark.slow
 def test_a_session_of_her_imports_what_it_uses(tmp_path):
   """Not PPO, other environments, or what environments need elsewhere."""
   output = processes.run_python('-c', _SESSION, golden.ROOT, str(tmp_path))

@@ -120,6 +120,7 @@ sys.meta_path.insert(0, Finder())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('module', sorted([*MISTAKES, *STUBS]))
 def test_interrupted_import(module, tmp_path):
   """Ctrl-C is silent as soon as the first module of the project is there."""

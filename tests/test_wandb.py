@@ -140,6 +140,7 @@ def test_no_account(tmp_path):
   assert 'WANDB_MODE=offline' in result.stderr
 
 
+@pytest.mark.slow
 def test_runs_go_on(tmp_path):
   """The second start has the name of the first."""
   code = (

@@ -24,6 +24,7 @@ def test_parameter_of_ppo(tmp_path):
   assert 'agents/configs.py' in way and len(way) <= 9, way
 
 
+@pytest.mark.slow
 def test_setting_of_her(tmp_path):
   """Six files of HER; what they share parses, checks and broadcasts it."""
   words = ['her-train', f'--log_path={tmp_path}', f'--gamma={VALUE}']

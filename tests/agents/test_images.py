@@ -142,9 +142,8 @@ def test_graph(shape, discrete):
     assert not [x for x in tf.global_variables() if 'observ' in x.name]
 
 
-@pytest.mark.parametrize(
-  'env', [Pixels, pytest.param(continuous_pixels, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize('env', [Pixels, continuous_pixels])
 def test_training(env, tmp_path):
   """Trains, continues, loads and evaluates."""
   logdir = str(tmp_path)

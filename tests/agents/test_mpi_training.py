@@ -60,6 +60,7 @@ def play(run, outdir):
   assert len(videos) == 1 and os.path.exists(videos[0]['video'])
 
 
+@pytest.mark.slow
 def test_means_of_an_update():
   """Those of two ranks that differ are those of one process."""
   result = launch('-m', 'tests.agents.ppo.rank_update')

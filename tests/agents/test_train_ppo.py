@@ -147,6 +147,7 @@ def test_steps_restored_from_the_checkpoint(finished):
   assert any('Adam' in x for x in names)
 
 
+@pytest.mark.slow
 def test_sigterm_saves(tmp_path):
   """Exit code 0 and a checkpoint to go on from, and no orphans."""
   command = training_runs.command(tmp_path, {'steps': 1e6})
@@ -266,8 +267,14 @@ def test_bad_input(capsys, tmp_path, args, message):
   'name, code, message',
   [
     ('Broken', 1, 'constructor with KeyError'),
-    ('Growing', 1, 'returned an observation of shape (4,) in step 4'),
-    ('Faulty', 1, 'failed in step 5 with ZeroDivisionError'),
+    pytest.param(
+      *('Growing', 1, 'returned an observation of shape (4,) in step 4'),
+      marks=pytest.mark.slow,
+    ),
+    pytest.param(
+      *('Faulty', 1, 'failed in step 5 with ZeroDivisionError'),
+      marks=pytest.mark.slow,
+    ),
     ('Exit', 1, 'failed in step 5 with SystemExit(0)'),
     ('Rewards', 1, 'returned reward array([1., 1.]) in step 5'),
     ('Brokn', 2, 'Did you mean OddBroken-v0'),

@@ -250,6 +250,7 @@ def test_acting_with_fixed_weights(name):
     assert before.any() and not after.any()
 
 
+@pytest.mark.slow
 def test_pickles_act_the_same(tmp_path):
   """Also the second one, also beside the agent, also pickled again."""
   data = toy.load('ddpg_plain')

@@ -184,6 +184,7 @@ def test_limit_in_the_pipeline(given, wanted):
   assert pipeline_task.Task(mock.Mock(), **args).settings.max_u == wanted
 
 
+@pytest.mark.slow
 def test_solved(tmp_path):
   """HER learns where reaching the goal ends the episode."""
   params = {

@@ -59,6 +59,7 @@ def test_loop_over_seeds(tmp_path, capfd):
   assert capfd.readouterr().out == ''
 
 
+@pytest.mark.slow
 def test_left_and_continued(tmp_path, capsys):
   """A second training of the same run takes over; others go on beside it."""
   whole = list(train(tmp_path / 'whole', 1))

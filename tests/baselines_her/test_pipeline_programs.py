@@ -72,6 +72,7 @@ def test_session_is_complete(session):
     assert len(path.read_text().splitlines()) == 2 + 4
 
 
+@pytest.mark.slow
 @pytest.mark.render
 def test_play(session):
   """Without a display, each episode becomes a video."""

@@ -84,6 +84,7 @@ def test_study_of_ppo():
   assert os.path.exists('tune.db')
 
 
+@pytest.mark.slow
 @pytest.mark.needs('optuna', 'gymnasium_robotics')
 def test_study_of_her():
   """It has a value for each epoch, and goes on with its file."""

@@ -119,6 +119,7 @@ def test_goal_environment_with_her(folder):
   assert 'test/success_rate' in read(folder, 'logs/progress.csv')
 
 
+@pytest.mark.slow
 def test_parameters_for_the_pipeline(folder):
   args = ['--params', 'my_params', '--cpanel', SMALL_SESSION]
   run(folder, 'agents.pipeline.main', *args, '--session-path', 'sessions')

@@ -47,6 +47,7 @@ def test_damaged_episode(episodes, tmp_path, capsys):
   ]
 
 
+@pytest.mark.slow
 def test_disk_that_does_not_answer(episodes, tmp_path, capsys, monkeypatch):
   """Episodes keep their names, and the run goes on with the next command."""
   read = numpy_episodes.episode_reader

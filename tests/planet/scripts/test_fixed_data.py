@@ -112,6 +112,7 @@ def offline(folder, recorded, **changes):
   )
 
 
+@pytest.mark.slow
 def test_episodes_from_elsewhere(tmp_path):
   """No environment exists; nothing is written beside the files."""
   recorded = tmp_path / 'recorded'

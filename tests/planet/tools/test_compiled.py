@@ -17,7 +17,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize('name', MODELS)
-@pytest.mark.parametrize('length', [2, 3])
+@pytest.mark.parametrize('length', [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_closed_loop(name, length, monkeypatch):
   """States and gradients, in programs of two steps and a rest."""
   monkeypatch.setattr(compiled, '_STEPS', 2)

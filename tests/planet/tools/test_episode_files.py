@@ -335,6 +335,7 @@ def words(run):
   return [f'--logdir={run.parent}', '--config', 'debug', '--params', params]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings('ignore:.*overflow')
 def test_whole_program(run):
   """Trains on what is left; one line for each file, and no traceback."""
