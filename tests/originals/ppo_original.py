@@ -57,6 +57,11 @@ def prepare(
 
     own['algorithm'] = ppo.PPOAlgorithm
     own['network'] = networks.feed_forward_gaussian
+  # The configuration looks for the class in the other module.
+  from pybullet_envs.bullet import minitaur_duck_gym_env, minitaur_gym_env
+
+  duck = minitaur_duck_gym_env.MinitaurBulletDuckEnv
+  vars(minitaur_gym_env)['MinitaurBulletDuckEnv'] = duck
   for wrapper in (tools.wrappers.RangeNormalize, tools.wrappers.ClipAction):
     _keep_spaces(wrapper)
   make, define = gym.make, utility.define_batch_env
