@@ -26,6 +26,7 @@ def timeless(records):
   return [{k: x for k, x in y.items() if k != 'seconds'} for y in records]
 
 
+@pytest.mark.slow
 def test_loop_over_seeds(capfd):
   """Trainings in one process, which say nothing and keep the signals."""
   handler = signal.getsignal(signal.SIGINT)
@@ -73,6 +74,7 @@ def test_left_and_continued(tmp_path, capsys):
   assert third['environment_steps'] == 120 and third['logdir'] == run
 
 
+@pytest.mark.slow
 def test_changed_settings(tmp_path, capsys):
   with train(str(tmp_path), 0, learning_rate=0.5) as training:
     next(training)

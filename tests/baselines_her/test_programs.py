@@ -187,6 +187,7 @@ def test_interrupted(tmp_path):
   assert os.listdir(tmp_path / 'checkpoints')
 
 
+@pytest.mark.slow
 @pytest.mark.render
 def test_policy_and_videos(tmp_path, capsys):
   """Train with videos, play to a file, evaluate the policy."""

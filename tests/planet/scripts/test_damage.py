@@ -34,6 +34,7 @@ def work(tmp_path):
   return train.run(['--logdir', str(tmp_path), *FLAGS, PARAMS])
 
 
+@pytest.mark.slow
 def test_damaged_episode(episodes, tmp_path, capsys):
   """It is set aside with a sentence, and the training goes on."""
   damage(episodes[1])
