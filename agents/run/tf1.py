@@ -1,8 +1,8 @@
 """The only module that imports TensorFlow: graph mode, quiet, fast on CPUs.
 
 TensorFlow imports Keras only to register its optimizers, which takes a quarter
-of the time, so Keras cannot be imported meanwhile. Another quarter is spent by
-the garbage collector, which finds nothing.
+of the time, so Keras cannot be imported meanwhile. Another quarter would
+go to the garbage collector, which is off meanwhile.
 
 TensorFlow disables its oneDNN kernels on processors without AVX-512, where they
 are several times faster. The variable that enables them must be set before the
@@ -30,7 +30,10 @@ for _name in _KERAS:
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-  """Collect no garbage meanwhile, and later only among objects made later."""
+  """Collect no garbage meanwhile, and later only among objects made later.
+
+  TensorFlow's hundreds of thousands of objects stay for good.
+  """
   was_enabled = gc.isenabled()
   gc.disable()
   try:
