@@ -140,7 +140,9 @@ install_project() {
     '(see docs/install.md to build PyBullet).' ;;
   esac
   # On all cores, unlike pip, and kept even with PYTHONDONTWRITEBYTECODE.
-  "$VENV/bin/python" -W ignore -m compileall -qq -j 0 "$VENV/lib" || true
+  # Tests of packages and TensorFlow Probability's copies for others stay.
+  "$VENV/bin/python" -W ignore -m compileall -qq -j 0 \
+    -x '/(tests|substrates)/' "$VENV/lib" || true
   printf '%s' "$want" >"$stamp"
 }
 

@@ -53,7 +53,8 @@ def quick_start(request, monkeypatch):
     options.MergeFrom(config or options)
     rewrites = options.graph_options.rewrite_options
     # Unless a test is about some of them.
-    rewrites.disable_meta_optimizer = not rewrites.ByteSize()
+    if not rewrites.ByteSize():
+      rewrites.disable_meta_optimizer = True
     create(self, target, graph, options)
 
   monkeypatch.setattr(tf.Session, '__init__', init)

@@ -103,7 +103,7 @@ def narrow(*args):
 @pytest.mark.parametrize(
   'env',
   [
-    make_env,
+    pytest.param(make_env, marks=pytest.mark.slow),
     pytest.param(make_env(), marks=pytest.mark.slow),
     lambda: make_env(),
   ],

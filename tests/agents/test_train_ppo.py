@@ -325,6 +325,7 @@ def test_exit_code_of_the_program(tmp_path):
   assert result.output.strip().splitlines()[-1].startswith('Error: ')
 
 
+@pytest.mark.slow
 @pytest.mark.needs('pybullet')
 def test_training_without_a_folder(tmp_path, monkeypatch):
   """With a recurrent policy, on PyBullet; nothing is written."""

@@ -194,7 +194,9 @@ def test_demonstrations(tmp_path):
   assert_same(found, wanted)
 
 
-@pytest.mark.parametrize('settings', [SMALL, CROWDED])
+@pytest.mark.parametrize(
+  'settings', [pytest.param(SMALL, marks=pytest.mark.slow), CROWDED]
+)
 def test_resumed(tmp_path, settings):
   """Two epochs, then two more: the same to the bit as four at once."""
   panel = {**settings, 'number_epochs': 4, 'num_workers': 2}

@@ -124,6 +124,7 @@ def test_help_is_complete():
   processes.run_python('-c', code)
 
 
+@pytest.mark.slow
 def test_killed_and_continued(tmp_path):
   """After kill -9 the same command ends with the same bits."""
   whole, parts = tmp_path / 'whole', tmp_path / 'parts'

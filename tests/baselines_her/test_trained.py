@@ -149,7 +149,15 @@ class Bounded(odd_envs.Odd):
     return super().step(action)
 
 
-@pytest.mark.parametrize('name', BOUNDS)
+@pytest.mark.parametrize(
+  'name',
+  [
+    'one-sided',
+    pytest.param('two', marks=pytest.mark.slow),
+    pytest.param('fifth', marks=pytest.mark.slow),
+    'integers',
+  ],
+)
 def test_deployed(name, tmp_path):
   """Actions are legal ones up to the bounds, as in the training."""
 

@@ -37,6 +37,7 @@ def execute(code, *changes):
   return variables
 
 
+@pytest.mark.slow
 def test_stops_at_a_return():
   """And the same call would go on."""
   result = execute(STOP, ('-200', '-100000'))
@@ -44,6 +45,7 @@ def test_stops_at_a_return():
   assert not list(result['training'])
 
 
+@pytest.mark.slow
 def test_evaluates_in_another_environment():
   """The agents differ, because each has learned more."""
   result = execute(EVALUATE, ('% 5', '% 2'), ('episodes=10', 'episodes=1'))

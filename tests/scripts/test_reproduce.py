@@ -342,6 +342,7 @@ def test_cpu_seconds_of_ranks(toy, tmp_path):
   assert 1 <= record['sittings'][0]['cpu_seconds'] <= 20
 
 
+@pytest.mark.slow
 def test_stop_and_continue(toy, tmp_path):
   """SIGTERM to the tool is one Ctrl-C to the training; the command goes on."""
   code = (

@@ -117,7 +117,9 @@ def test_close(start, strategy):
     env.reset()
 
 
-@pytest.mark.parametrize('group', [False, True])
+@pytest.mark.parametrize(
+  'group', [False, pytest.param(True, marks=pytest.mark.slow)]
+)
 def test_closing_may_take_its_time(tmp_path, group):
   """An environment tells how long, also from within a group."""
   names = [str(tmp_path / x) for x in ('first', 'second')]

@@ -217,7 +217,7 @@ def find_variables():
   [
     pytest.param('feed_forward_gaussian', marks=pytest.mark.slow),
     'recurrent_gaussian',
-    'feed_forward_categorical',
+    pytest.param('feed_forward_categorical', marks=pytest.mark.slow),
   ],
 )
 def test_equals_algorithm_with_own_memory(network):

@@ -6,7 +6,7 @@ from agents.pipeline.loader import Loader
 from tests.agents import test_mpi_training, training_runs
 from tests.agents.pipeline.test_session import load
 
-pytestmark = test_mpi_training.pytestmark
+pytestmark = [*test_mpi_training.pytestmark, pytest.mark.slow]
 
 
 def run(*args):

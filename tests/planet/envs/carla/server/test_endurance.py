@@ -103,6 +103,7 @@ def test_a_killed_client_does_not_harm_the_next_one(server):
   assert frozen >= 10
 
 
+@pytest.mark.slow
 def test_no_image_is_lost_in_many_resets(server):
   """Also not the first ones, while the streams are being connected."""
   config = server.config(

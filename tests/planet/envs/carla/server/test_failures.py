@@ -28,7 +28,9 @@ def lose_images(server, unused_start):
   return lambda: server.set(lost_images=0)
 
 
-@pytest.mark.parametrize('fail', [lose, lose_images])
+@pytest.mark.parametrize(
+  'fail', [pytest.param(lose, marks=pytest.mark.slow), lose_images]
+)
 def test_errors_in_the_middle(server, start_server, tmp_path, fail, capsys):
   """No half-written episode; the next reset connects anew."""
   settings = server.config(timeout=3.0, image_timeout=2.0, retry_pause=0.5)
@@ -57,6 +59,7 @@ def test_errors_in_the_middle(server, start_server, tmp_path, fail, capsys):
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_server_that_stays_away(server, caplog):
   """Three attempts, then a sentence."""
   with contextlib.closing(

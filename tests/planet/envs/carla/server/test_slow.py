@@ -31,6 +31,7 @@ def test_the_start_may_take_a_while(start_server):
   assert not server.look().synchronous
 
 
+@pytest.mark.slow
 def test_a_server_of_ours_is_left_to_load(launcher, monkeypatch, tmp_path):
   """It is started once only."""
   from tests.planet.envs.carla.server.protocol import handle
@@ -67,9 +68,8 @@ def test_a_client_killed_before_its_first_episode(server):
   assert state.settings[9] == default.actor_active_distance
 
 
-@pytest.mark.parametrize(
-  'vehicles', [0, pytest.param(3, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize('vehicles', [0, 3])
 def test_clean_up_without_an_answer(server, capfd, vehicles):
   """The server goes on; the traffic manager aborts its process then."""
   env = CarlaEnv(server.config(vehicles=vehicles))
@@ -88,6 +88,7 @@ def test_clean_up_without_an_answer(server, capfd, vehicles):
   assert not state.synchronous and not state.actors and not state.managers
 
 
+@pytest.mark.slow
 def test_images_that_begin_late(server, caplog):
   """Cameras listen a while after they are told to."""
   server.set(subscribe_delay=1.5)
