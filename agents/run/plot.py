@@ -20,9 +20,9 @@ from agents.run import errors, files, log
 Points = tuple[np.ndarray, np.ndarray]
 _COLORS = 10
 _FEW_POINTS = 30
-# Fewer runs are drawn each; more have a band.
 # Lines whose legend fits beside them.
 _FEW_LINES = 2
+# Fewer runs are drawn each; more have a band.
 _FEW_RUNS = 5
 _GRID = 300
 _LONGEST = 30

@@ -60,6 +60,10 @@ def _draw_six(path, results):
     title = entry.meaning.split(', ')[-1] + ' (not run yet)' * (not found)
     plot.draw(title, lines, style, place)
     place.set(xlim=(0, 1.1 * SIX_STEP))
+    # Such curves jump; within the axes, the legend would cover some of them.
+    place.legend(
+      loc='upper center', bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize='small'
+    )
   return plot.save(figure, path)
 
 
