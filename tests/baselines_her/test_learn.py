@@ -2,6 +2,7 @@
 
 import json
 import os
+import types
 
 import numpy as np
 import pytest
@@ -126,8 +127,14 @@ def test_number_of_epochs(tmp_path, monkeypatch):
   monkeypatch.setattr(her, 'train', lambda **kwargs: seen.append(kwargs))
   cases = golden.load_json('her/cmdline_logger')['n_epochs']
   assert len(cases) == 6
-  policies = []
-  monkeypatch.setattr(config, 'configure_ddpg', lambda **_: policies)
+  # Without a graph.
+  monkeypatch.setattr(
+    her,
+    'DDPG',
+    lambda values, dims, **_: types.SimpleNamespace(
+      settings=values, input_dims=dims, T=values.T
+    ),
+  )
   for case in cases:
     toy.use_toy(monkeypatch, case['T'])
     with logger.scoped_configure(str(tmp_path), []):

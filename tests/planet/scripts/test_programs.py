@@ -15,7 +15,8 @@ from tests.planet.scripts import training_runs
 def logdir(tmp_path_factory):
   """Two epochs on the real simulator."""
   logdir = tmp_path_factory.mktemp('cartpole')
-  training_runs.train_here(logdir, {'tasks': ['cartpole_balance']})
+  params = {'tasks': ['cartpole_balance'], 'action_repeat': 40}
+  training_runs.train_here(logdir, params)
   return logdir
 
 
