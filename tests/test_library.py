@@ -63,7 +63,7 @@ for record in training:
 @pytest.mark.parametrize(
   'system',
   [
-    'baselines_her',
+    pytest.param('baselines_her', marks=SLOW),
     pytest.param('agents', marks=SLOW),
     pytest.param('planet', marks=SLOW),
   ],

@@ -93,7 +93,13 @@ def is_program(module):
   return os.path.exists(path) and "== '__main__'" in open(path).read()
 
 
-@pytest.mark.parametrize('module', sorted([*MISTAKES, *STUBS]))
+@pytest.mark.parametrize(
+  'module',
+  [
+    *('agents.train_ppo', 'baselines_her.run', 'planet.scripts.train', *STUBS),
+    *(pytest.param(x, marks=pytest.mark.slow) for x in sorted(MISTAKES)),
+  ],
+)
 def test_unknown_flag(module, tmp_path):
   code, _, said = run(tmp_path, '-m', module, '--nonsense=1')
   assert code == 2

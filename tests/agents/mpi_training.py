@@ -13,7 +13,11 @@ _hashes = []
 
 
 class Session(tf.Session):
-  """Remembers the weights that it has when it ends."""
+  """Remembers the weights that it has when it ends; optimizes no graph."""
+
+  def __init__(self, target='', graph=None, config=None):
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    super().__init__(target, graph, config)
 
   def close(self):
     values = self.run(tf.trainable_variables())

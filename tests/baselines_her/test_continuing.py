@@ -165,7 +165,10 @@ def test_limits_of_actions(tmp_path):
 
 @pytest.mark.parametrize(
   'name, reason',
-  [('Blind', 'takes no render_mode'), ('Fine', 'returns None')],
+  [
+    pytest.param('Blind', 'takes no render_mode', marks=pytest.mark.slow),
+    ('Fine', 'returns None'),
+  ],
 )
 def test_play_without_images(name, reason, tmp_path, capfd):
   """The training says so at first; playing goes on without a video."""

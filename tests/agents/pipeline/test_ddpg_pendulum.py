@@ -83,6 +83,7 @@ def test_spaces_are_described():
   }
 
 
+@pytest.mark.slow
 def test_train_and_resume(tmp_path):
   """A whole run: two epochs, and two more."""
   path = tmp_path / 'one'

@@ -99,7 +99,14 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize('name', CASES)
+# Each of them is noticed where another case is, too.
+ALIKE = 'delta', 'no images', 'physics', 'camera', 'small image', 'ticks'
+
+
+@pytest.mark.parametrize(
+  'name',
+  [pytest.param(x, marks=pytest.mark.slow) if x in ALIKE else x for x in CASES],
+)
 def test_interference_is_noticed_and_named(server, env, caplog, name):
   """The episode fails within two seconds; the next one is as ever."""
   interfere, sentence = CASES[name]
