@@ -133,9 +133,11 @@ def test_recurrent_batches(recurrent):
   with agents.load(recurrent) as agent:
     first, state = agent.predict(observations, deterministic=True)
     later, _ = agent.predict(observations, state, [True, False], True)
-    assert agent.predict(observations[0], deterministic=True)[0] == first[0]
+    single, _ = agent.predict(observations[0], deterministic=True)
     anew, _ = agent.predict(observations[0], None, True, True)
-  assert first[0] == first[1] == later[0] == anew
+  assert first[0] == first[1] == later[0] and anew == single
+  # Products of one row and of two may round differently.
+  np.testing.assert_allclose(single, first[0], 1e-6)
   assert later[1] != first[1]
 
 
