@@ -140,9 +140,9 @@ install_project() {
     '(see docs/install.md to build PyBullet).' ;;
   esac
   # On all cores, unlike pip, and kept even with PYTHONDONTWRITEBYTECODE.
-  # Tests of packages and TensorFlow Probability's copies for others stay.
+  # Not the tests of packages, nor TFP's copies for JAX and NumPy.
   "$VENV/bin/python" -W ignore -m compileall -qq -j 0 \
-    -x '/(tests|substrates)/' "$VENV/lib" || true
+    -x 'site-packages/.*/(tests|substrates)/' "$VENV/lib" || true
   printf '%s' "$want" >"$stamp"
 }
 

@@ -60,14 +60,8 @@ for record in training:
 """
 
 
-@pytest.mark.parametrize(
-  'system',
-  [
-    pytest.param('baselines_her', marks=SLOW),
-    pytest.param('agents', marks=SLOW),
-    pytest.param('planet', marks=SLOW),
-  ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize('system', ['baselines_her', 'agents', 'planet'])
 def test_interrupted_cell(tmp_path, monkeypatch, system):
   """Another cell continues where the interrupt has come."""
   folder = str(tmp_path)

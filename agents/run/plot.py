@@ -60,6 +60,8 @@ class Style:
     window: Number of points of the moving average.
     levels: Dict from label to the x and y value of a published result. Those
       beyond the curves are only in the legend.
+    legend_below: Whether the legend is below the axes, where it covers nothing.
+      That of many lines always is.
   """
 
   xlabel: str = 'Environment steps'
@@ -72,6 +74,7 @@ class Style:
   levels: Mapping[str, tuple[float, float]] = dataclasses.field(
     default_factory=dict
   )
+  legend_below: bool = False
 
   def __post_init__(self) -> None:
     if self.window < 1:
@@ -293,8 +296,7 @@ def draw(
     axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
   axes.grid(alpha=0.3)
   where: dict[str, Any] = {'loc': 'best'}
-  if len(groups) > _FEW_LINES:
-    # Many lines leave no room among them.
+  if style.legend_below or len(groups) > _FEW_LINES:
     where = {'loc': 'upper center', 'bbox_to_anchor': (0.5, -0.2)}
   axes.legend(fontsize='small', framealpha=0.7, **where)
   return axes.figure

@@ -54,16 +54,14 @@ def _draw_six(path, results):
       quartiles=True,
       trim=True,
       levels=_label({SIX_STEP: entry.levels[SIX_STEP]}),
+      # These curves jump and leave no room.
+      legend_below=True,
     )
     lines = {'ours': list(found.values())} if found else {}
     place.set(xlim=(0, 1.1 * SIX_STEP))
     title = entry.meaning.split(', ')[-1] + ' (not run yet)' * (not found)
     plot.draw(title, lines, style, place)
     place.set(xlim=(0, 1.1 * SIX_STEP))
-    # Such curves jump; within the axes, the legend would cover some of them.
-    place.legend(
-      loc='upper center', bbox_to_anchor=(0.5, -0.2), ncols=2, fontsize='small'
-    )
   return plot.save(figure, path)
 
 

@@ -13,7 +13,7 @@ _hashes = []
 
 
 class Session(tf.Session):
-  """Remembers the weights that it has when it ends; optimizes no graph."""
+  """Remembers the weights that it has when it ends; starts quickly."""
 
   def __init__(self, target='', graph=None, config=None):
     config.graph_options.rewrite_options.disable_meta_optimizer = True

@@ -79,7 +79,6 @@ def test_environment_suits(folder):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_environment_and_policy_with_ppo(folder):
   args = ['--env=my_env:PushCart-v0', '--logdir=logs', '--config=default']
   small = SMALL_PPO[:-1] + ', network: my_policy:elman}'

@@ -9,6 +9,7 @@ from agents.pipeline import env_config
 from agents.pipeline.params import ddpg_pendulum
 from agents.run import errors
 from tests import processes
+from tests.agents.pipeline.test_session import load
 
 FAST = {
   'number_epochs': 2,
@@ -84,8 +85,8 @@ def test_spaces_are_described():
 
 
 @pytest.mark.slow
-def test_train_and_resume(tmp_path):
-  """A whole run: two epochs, and two more."""
+def test_train_resume_play(tmp_path):
+  """A whole run: two epochs, two more, a video."""
   path = tmp_path / 'one'
   start = ['--session-path', str(tmp_path), '--session-name', 'one']
   params = ['--params', 'agents.pipeline.params.ddpg_pendulum']
@@ -107,3 +108,6 @@ def test_train_and_resume(tmp_path):
   # At first there are too few data; resuming brings the memory back.
   trained = [x['/update/agent/graph']['occurs'] for x in scopes]
   assert trained == [100 - 32, 100, 100, 100]
+  assert load(path, '--play', '--play-episodes', '1') == 0
+  videos = path.glob('evaluations/*/videos/0/episode-00001.*')
+  assert len(list(videos)) == 1

@@ -123,6 +123,20 @@ def test_lines(monkeypatch, tmp_path):
   assert len(bands) == 1
 
 
+@pytest.mark.parametrize(
+  'count, below, expected',
+  [(1, False, False), (1, True, True), (3, False, True)],
+)
+def test_legend_covers_no_lines(count, below, expected):
+  """Below the axes if it is told so, and with many lines."""
+  groups = {str(i): [(EPOCHS, EPOCHS)] for i in range(count)}
+  figure = plot.draw('', groups, plot.Style(legend_below=below))
+  (axes,) = figure.axes
+  figure.canvas.draw()
+  top = axes.get_legend().get_window_extent().y1
+  assert (top < axes.get_window_extent().y0) == expected
+
+
 def test_bad_input(tmp_path):
   with pytest.raises(errors.UsageError, match='--window is 0'):
     plot.Style(window=0)

@@ -99,7 +99,7 @@ CASES = {
 }
 
 
-# Each of them is noticed where another case is, too.
+# What notices these notices another case, too.
 ALIKE = 'delta', 'no images', 'physics', 'camera', 'small image', 'ticks'
 
 
