@@ -52,6 +52,7 @@ def test_two_at_once():
   assert [list(x) for x in zip(*turns)] == alone
 
 
+@pytest.mark.slow
 def test_left_and_continued(tmp_path, capsys):
   """While the first training has a name, and after the end."""
   training = train(str(tmp_path), 0)

@@ -71,6 +71,7 @@ def test_means_of_an_update():
   assert together == pytest.approx(alone, rel=1e-3, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_training(tmp_path):
   """Weights stay the same bit for bit; one folder, one score per phase.
 

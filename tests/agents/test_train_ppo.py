@@ -275,7 +275,10 @@ def test_bad_input(capsys, tmp_path, args, message):
       *('Faulty', 1, 'failed in step 5 with ZeroDivisionError'),
       marks=pytest.mark.slow,
     ),
-    ('Exit', 1, 'failed in step 5 with SystemExit(0)'),
+    pytest.param(
+      *('Exit', 1, 'failed in step 5 with SystemExit(0)'),
+      marks=pytest.mark.slow,
+    ),
     ('Rewards', 1, 'returned reward array([1., 1.]) in step 5'),
     ('Brokn', 2, 'Did you mean OddBroken-v0'),
     ('NaN', 1, 'is not usable: The observation in step 1 is NaN; return'),

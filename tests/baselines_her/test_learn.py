@@ -221,7 +221,9 @@ def test_interrupted(cycles, tmp_path, monkeypatch):
     np.testing.assert_array_equal(again[key], value)
 
 
-@pytest.mark.parametrize('step, cycles', [(25, 2), (55, 3)])
+@pytest.mark.parametrize(
+  'step, cycles', [(25, 2), pytest.param(55, 3, marks=pytest.mark.slow)]
+)
 def test_failing_environment(step, cycles, tmp_path, monkeypatch):
   """All cycles before are kept, whether it fails in one or in a test."""
   toy.use_toy(monkeypatch, 10)

@@ -109,6 +109,7 @@ def test_parts_of_planet(folder):
   assert len([x for x in lines if x.strip()]) <= 40
 
 
+@pytest.mark.slow
 def test_goal_environment_with_her(folder):
   env = 'my_goal_env:MovePoint-v0'
   output = run(folder, 'agents.check_env', env, '--for', 'her')

@@ -49,6 +49,7 @@ def process(folder, **changes):
   return list(train.process(str(folder), args))
 
 
+@pytest.mark.slow
 def test_training_without_playing(tmp_path, capsys):
   """No episode is added, no score is made up, and the model is saved."""
   env_ctor = bind(dummy_env.make, 50, 20, image_size=32)

@@ -1,81 +1,12 @@
-"""Programs that work on runs: evaluate, events, videos, mirrored sources."""
+"""Programs beside training: events, videos, mirrored sources."""
 
 import os
 
 import numpy as np
-import pytest
 from PIL import Image
 
 from agents.envs import video
-from planet.scripts import create_video, evaluate, fetch_events, sync
-from tests.planet.scripts import training_runs
-
-
-@pytest.fixture(scope='module')
-def logdir(tmp_path_factory):
-  """Two epochs on the real simulator."""
-  logdir = tmp_path_factory.mktemp('cartpole')
-  params = {'tasks': ['cartpole_balance'], 'action_repeat': 40}
-  training_runs.train_here(logdir, params)
-  return logdir
-
-
-@pytest.mark.render
-def test_training_on_the_simulator(logdir):
-  """Episodes show the cart: images differ, rewards are those of the task."""
-  folder = os.path.join(training_runs.run_dir(logdir), 'train_episodes')
-  names = training_runs.episodes(logdir)
-  assert len(names) == 2
-  for name in names:
-    with np.load(os.path.join(folder, name)) as episode:
-      assert sorted(episode.files) == [
-        'action',
-        'action_repeat',
-        'image',
-        'position',
-        'reward',
-        'velocity',
-      ]
-      assert episode['image'].std() > 10
-      assert (episode['image'][0] != episode['image'][-1]).any()
-      assert 50 < episode['reward'].sum() < 1000
-      assert episode['position'].dtype == np.float32
-
-
-@pytest.mark.render
-def test_evaluate(logdir, capsys):
-  """Scores, a video and a contact sheet; equal seeds give equal scores."""
-  args = ['--logdir', str(logdir), '--episodes', '2', '--seed', '1']
-  assert evaluate.run(args + ['--video']) == 0
-  output = capsys.readouterr().out
-  folder = os.path.join(training_runs.run_dir(logdir), 'videos')
-  sheet, filename = sorted(os.listdir(folder), key=lambda x: '.png' not in x)
-  assert os.path.join(folder, filename) in output
-  assert 'Episode 2 of cartpole_balance: return' in output
-  assert 'Mean return' in output
-  assert os.path.getsize(os.path.join(folder, filename)) > 1000
-  with Image.open(os.path.join(folder, sheet)) as image:
-    assert image.size == (6 * 258, 2 * 282)
-    assert np.asarray(image).std() > 10
-  assert evaluate.run(args) == 0
-  again = capsys.readouterr().out
-  find = lambda text: [x for x in text.splitlines() if 'return' in x]
-  assert find(again) == find(output)
-  before = training_runs.episodes(logdir, 'test')
-  assert len(before) == 3  # Evaluations are not recorded.
-
-
-@pytest.mark.render
-def test_evaluate_refuses_what_it_cannot_do(logdir, tmp_path, capsys):
-  base = ['--logdir', str(logdir)]
-  for args, message in (
-    (['--video', str(tmp_path / 'out.avi')], '.mp4 or .gif'),
-    (['--checkpoint', 'model.ckpt-7'], 'no checkpoint'),
-    (['--params', '{num_units: 3}'], 'belongs to the trained model'),
-    (['--episodes', '0'], 'equal to 1'),
-  ):
-    assert evaluate.run(base + args) == 2
-    assert message in capsys.readouterr().err
+from planet.scripts import create_video, fetch_events, sync
 
 
 def write_events(folder, tags):

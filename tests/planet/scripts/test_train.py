@@ -1,4 +1,4 @@
-"""Whole training runs: what they write, how they stop, how they resume."""
+"""Whole training runs: what they write, how they play, stop and resume."""
 
 import json
 import os
@@ -10,21 +10,30 @@ import time
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from agents.run import checkpoint, stopping
 from agents.run import folder as run_folder
 from planet import trained
-from planet.scripts import fetch_events, train
+from planet.scripts import evaluate, fetch_events, train
 from planet.training import running, utility
 from tests import processes
 from tests.planet.scripts import training_runs
 
-FINISHED = {'isolate_envs': 'process', 'checkpoint_every': 10}
+# Most use one run on the simulator.
+pytestmark = pytest.mark.render
+
+FINISHED = {
+  'tasks': ['cartpole_balance'],
+  'action_repeat': 40,
+  'isolate_envs': 'process',
+  'checkpoint_every': 10,
+}
 
 
 @pytest.fixture(scope='module')
 def finished(tmp_path_factory):
-  """Run of two epochs with environments in processes."""
+  """Run of two epochs on the real simulator, in processes."""
   logdir = tmp_path_factory.mktemp('finished')
   result = training_runs.train(logdir, FINISHED, args=['--seed', '3'])
   assert result.code == 0, result.output
@@ -59,9 +68,22 @@ def test_episodes_of_a_run(finished):
   folder = os.path.join(training_runs.run_dir(logdir), 'train_episodes')
   for name in training_runs.episodes(logdir):
     with np.load(os.path.join(folder, name)) as episode:
-      assert episode['image'].shape == (21, 32, 32, 3)
+      assert sorted(episode.files) == [
+        'action',
+        'action_repeat',
+        'image',
+        'position',
+        'reward',
+        'velocity',
+      ]
+      assert episode['image'].shape == (26, 32, 32, 3)
       assert episode['image'].dtype == np.uint8
-      assert episode['action'].shape == (21, 5)
+      # The cart can be seen, and moves.
+      assert episode['image'].std() > 10
+      assert (episode['image'][0] != episode['image'][-1]).any()
+      assert episode['position'].dtype == np.float32
+      assert 50 < episode['reward'].sum() < 1000
+      assert episode['action'].shape == (26, 1)
       assert not episode['action'][0].any() and episode['reward'][0] == 0
       assert np.abs(episode['action']).max() <= 1
 
@@ -100,7 +122,7 @@ def test_metrics_of_a_run(finished):
   lines = training_runs.metrics(logdir)
   epochs = [x for x in lines if x['phase'] == 'epoch']
   assert [x['global_step'] for x in epochs] == [20, 40]
-  assert all(400 < x['return/test'] < 600 for x in epochs)
+  assert all(50 < x['return/test'] < 1000 for x in epochs)
   assert epochs[1]['env_steps'] == 2000
   assert all(x['env_steps'] in (1000, 2000) for x in lines)
   assert any('loss/image' in x for x in lines)
@@ -184,7 +206,10 @@ def test_summaries_of_a_run(finished):
   scalars = fetch_events.read_scalars(os.path.join(run, 'scalars'))
   wanted = {x.format(test) for x in SCALARS for test in ('', 'test/')}
   wanted |= {'return/train', 'return/test', 'time/updates', 'time/seconds'}
-  wanted |= {'return/train_main_dummy', 'return/test_main_dummy'}
+  wanted |= {
+    'return/train_main_cartpole_balance',
+    'return/test_main_cartpole_balance',
+  }
   wanted |= {'time/episodes', 'time/env_steps_per_second'}
   norms = 'learning_rate', 'grad_norm', 'clipped_gradient_norm'
   wanted |= {f'optimizer/{x}' for x in norms}
@@ -201,7 +226,7 @@ def test_summaries_of_a_run(finished):
       for event in tf.train.summary_iterator(os.path.join(folder, name))
       for value in event.summary.value
     }
-    played = {'episodes/test_main_dummy/animation'}
+    played = {'episodes/test_main_cartpole_balance/animation'}
     assert set(found) == {*PICTURES, *(played if phase == 'test' else ())}
     assert set(found.values()) == {'image'}
 
@@ -214,6 +239,41 @@ def test_finished_run_has_nothing_to_do(finished, capsys):
   # Other settings would not be those of what was trained.
   assert train.run([*args, json.dumps({**params, 'action_repeat': 2})]) == 2
   assert 'action_repeat' in capsys.readouterr().err
+
+
+def test_evaluate(finished, capsys):
+  """Scores, a video and a contact sheet; equal seeds give equal scores."""
+  logdir, _ = finished
+  args = ['--logdir', str(logdir), '--episodes', '2', '--seed', '1']
+  assert evaluate.run(args + ['--video']) == 0
+  output = capsys.readouterr().out
+  folder = os.path.join(training_runs.run_dir(logdir), 'videos')
+  sheet, filename = sorted(os.listdir(folder), key=lambda x: '.png' not in x)
+  assert os.path.join(folder, filename) in output
+  assert 'Episode 2 of cartpole_balance: return' in output
+  assert 'Mean return' in output
+  assert os.path.getsize(os.path.join(folder, filename)) > 1000
+  with Image.open(os.path.join(folder, sheet)) as image:
+    assert image.size == (6 * 258, 2 * 282)
+    assert np.asarray(image).std() > 10
+  assert evaluate.run(args) == 0
+  again = capsys.readouterr().out
+  find = lambda text: [x for x in text.splitlines() if 'return' in x]
+  assert find(again) == find(output)
+  before = training_runs.episodes(logdir, 'test')
+  assert len(before) == 3  # Evaluations are not recorded.
+
+
+def test_evaluate_refuses_what_it_cannot_do(finished, tmp_path, capsys):
+  base = ['--logdir', str(finished[0])]
+  for args, message in (
+    (['--video', str(tmp_path / 'out.avi')], '.mp4 or .gif'),
+    (['--checkpoint', 'model.ckpt-7'], 'no checkpoint'),
+    (['--params', '{num_units: 3}'], 'belongs to the trained model'),
+    (['--episodes', '0'], 'equal to 1'),
+  ):
+    assert evaluate.run(base + args) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_busy_run(tmp_path, capsys):

@@ -16,8 +16,14 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize('name', MODELS)
-@pytest.mark.parametrize('length', [pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize(
+  'length, name',
+  [
+    (3, 'rssm'),
+    pytest.param(3, 'ssm', marks=pytest.mark.slow),
+    pytest.param(2, 'rssm', marks=pytest.mark.slow),
+  ],
+)
 def test_closed_loop(name, length, monkeypatch):
   """States and gradients, in programs of two steps and a rest."""
   monkeypatch.setattr(compiled, '_STEPS', 2)
