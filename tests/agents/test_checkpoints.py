@@ -34,6 +34,7 @@ def names():
   return {x for x in found if '_temporary' not in x}
 
 
+@pytest.mark.slow
 def test_names_do_not_depend_on_the_number_of_processes():
   define_graph(1)
   single = names()

@@ -260,6 +260,7 @@ def test_not_of_the_space():
     observations.Layout(FLOATS, True).convert(FLOATS.low * np.nan, 'Arm')
 
 
+@pytest.mark.slow
 def test_memory():
   """Observations and episodes are kept as bytes."""
   config = runs.prepare('default', {**SMALL, 'env': Pixels})

@@ -35,6 +35,7 @@ def rows(logdir):
   return logger.read_csv(os.path.join(str(logdir), 'progress.csv'))
 
 
+@pytest.mark.slow
 def test_loop_over_seeds(tmp_path, capfd):
   """Trainings in one process, which say nothing and keep the signals."""
   handler, current = signal.getsignal(signal.SIGINT), logger.get_current()
@@ -142,6 +143,7 @@ def test_wrong_arguments(tmp_path, arguments, message):
   assert not os.listdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_network_of_the_examples(tmp_path, monkeypatch):
   """It is named or given, stored by its name, and loaded if it is trusted."""
   monkeypatch.syspath_prepend(os.path.join(golden.ROOT, 'docs', 'examples'))

@@ -10,7 +10,10 @@ from tests import golden
 
 
 @pytest.mark.needs('carla')
-@pytest.mark.parametrize('more', [[], ['--against', golden.ROOT]])
+@pytest.mark.parametrize(
+  'more',
+  [pytest.param([], marks=pytest.mark.slow), ['--against', golden.ROOT]],
+)
 def test_ratio_to_the_baseline(more, capfd):
   argv = ['carla-step', '--units', '20', '--repeats', '1', '--json', *more]
   benchmark.main(argv)

@@ -65,6 +65,7 @@ def test_used_folder(tmp_path):
     compare.main([str(tmp_path), f'--out={place}'])
 
 
+@pytest.mark.slow
 def test_broken_original(tmp_path, monkeypatch):
   """The end of its log is shown; `--out` may be relative."""
   monkeypatch.chdir(tmp_path)

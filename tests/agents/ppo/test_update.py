@@ -49,7 +49,14 @@ def test_after(name):
   assert {single.get(x, x) for x in data['summary_tags'].tolist()} <= tags
 
 
-@pytest.mark.parametrize('name', ['moderate', 'cutoff_active', 'recurrent'])
+@pytest.mark.parametrize(
+  'name',
+  [
+    pytest.param('moderate', marks=pytest.mark.slow),
+    'cutoff_active',
+    'recurrent',
+  ],
+)
 def test_first_epoch(name):
   """Losses, divergences, and gradients to 2e-5 of their largest entry."""
   data = golden.load(f'ppo/update_{name}')

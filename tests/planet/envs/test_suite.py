@@ -41,6 +41,7 @@ print('same')
 
 
 @pytest.mark.render
+@pytest.mark.slow
 def test_small_framebuffer_draws_the_same_picture():
   """With one of the cameras that there are."""
   assert processes.run_python('-c', COMPARE).split() == ['same']

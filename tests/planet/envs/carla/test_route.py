@@ -109,6 +109,7 @@ def test_commands_are_those_of_the_next_junction():
   assert sideways.mean() < 0.3
 
 
+@pytest.mark.slow
 def test_a_driver_that_sees_the_route_turns_where_it_is_told():
   """One that does not takes the straightest way at each junction."""
   shares = {}

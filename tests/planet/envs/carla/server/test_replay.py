@@ -82,10 +82,8 @@ def test_next_simulation_plays_the_episode_again(server, tmp_path):
   np.testing.assert_allclose(scores, [reward.sum()], 1e-5)
 
 
-@pytest.mark.parametrize(
-  'losses',
-  [pytest.param(range(1, 100), marks=pytest.mark.slow), range(8, 100, 12)],
-)
+@pytest.mark.parametrize('losses', [range(1, 100), range(8, 100, 12)])
+@pytest.mark.slow
 def test_five_failures_in_a_row_end_the_run(server, tmp_path, losses):
   """Also if the rest of each simulation works."""
   with pytest.raises(errors.WorkerDeath, match='5 episodes in a row have fai'):
