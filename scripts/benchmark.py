@@ -83,7 +83,8 @@ def parse_args(argv: Sequence[str]) -> argparse.Namespace:
     for flag, default in benchmark.flags.items():
       own.add_argument(f'--{flag}', type=type(default), default=default)
   args = parser.parse_args(argv)
-  if args.against and not os.path.isdir(args.against):
+  # Processes of the baseline run in its folder.
+  if args.against and not args.child and not os.path.isdir(args.against):
     raise errors.UsageError(
       f'Flag --against is {args.against}; give the folder of a checkout.'
     )

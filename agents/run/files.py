@@ -129,7 +129,7 @@ def parse_yaml(text: str) -> Any:
 
   try:
     return yaml.YAML(typ='safe', pure=True).load(text)
-  except yaml.YAMLError as error:
+  except (yaml.YAMLError, RecursionError) as error:
     raise ValueError(' '.join(str(error).split())) from None
 
 

@@ -84,11 +84,21 @@ class Style:
 
 
 def find_runs(folders: Iterable[str], *names: str) -> list[str]:
-  """Return the folders at or below some folders that hold all named files."""
+  """Return the folders at or below some folders that hold all named files.
+
+  Raises:
+    UsageError: If one of the folders does not exist.
+  """
+  places = [files.expand(x) for x in folders]
+  for place in places:
+    if not os.path.exists(place):
+      raise errors.UsageError(
+        f'There is no folder {place}; give one with runs.'
+      )
   return sorted(
     place
-    for folder in folders
-    for place, _, found in os.walk(files.expand(folder))
+    for folder in places
+    for place, _, found in os.walk(folder)
     if set(names) <= set(found)
   )
 

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from agents.run import checkpoint
 from agents.tools import graph_errors, phases, streaming_mean
 from agents.tools.tf1 import tf
 
@@ -149,14 +148,8 @@ class Loop(phases.PhaseMachine):
         message.format('-' * 50, phase.name, phase_step, sess.run(self._step))
       )
     feed = {self._reset: reset, self._log: log, self._report: report}
-    try:
-      with graph_errors.unwrapped():
-        summary, score, count, step = sess.run(phase.op, {**phase.feed, **feed})
-    except tf.errors.InvalidArgumentError as error:
-      if 'Tensor had' not in str(error):
-        raise
-      step = sess.run(self._step)
-      raise checkpoint.not_finite(self._logdir, step) from None
+    with graph_errors.unwrapped():
+      summary, score, count, step = sess.run(phase.op, {**phase.feed, **feed})
     phase.episodes = int(count)
     return summary, score, int(step)
 

@@ -176,6 +176,8 @@ class PhaseMachine:
 
   def _execute_phases(self, sess, global_step, max_step):
     """Execute the graph again and again; yield scores, or None without one."""
+    from agents.tools.tf1 import tf
+
     started = None
     self._last_checkpoint = time.monotonic()
     writers = [x.writer for x in self._phases if x.writer]
@@ -205,9 +207,15 @@ class PhaseMachine:
         rest = (max_step or math.inf) - global_step
         report = report or bool(phase.report_every and rest <= phase.batch_size)
         before = global_step
-        summary, score, global_step = self._execute(
-          sess, phase, phase_step, begins, log, report
-        )
+        try:
+          summary, score, global_step = self._execute(
+            sess, phase, phase_step, begins, log, report
+          )
+        except tf.errors.InvalidArgumentError as error:
+          # Of `tf.check_numerics`.
+          if 'Tensor had' not in str(error):
+            raise
+          raise checkpoint.not_finite(self._logdir, global_step) from None
         self._notify('step', phase, global_step - before, global_step)
         # Notify before saving: after a kill, events are repeated, not lost.
         if report:

@@ -16,10 +16,15 @@ from agents.envs.hosts import ExternalProcess as ExternalProcess
 from agents.envs.wrappers import ChangeObservation, Wrapper
 from agents.run import references
 
+# Entry of the info of an action that took fewer steps than it is repeated.
+STEPS_OF_ACTION = 'steps_of_action'
+
 
 @references.nameable
 class ActionRepeat(Wrapper):
   """Repeat each action, sum the rewards, and stop early at the episode end.
+
+  If so, the info has the number of steps as `STEPS_OF_ACTION`.
 
   Args:
     env: Environment to wrap.
@@ -33,12 +38,13 @@ class ActionRepeat(Wrapper):
     self._amount = amount
 
   def step(self, action: Any) -> tuple:
-    total_reward = 0
-    for _ in range(self._amount):
+    total_reward, count, done = 0, 0, False
+    while count < self._amount and not done:
       observ, reward, done, info = self._env.step(action)
       total_reward += reward
-      if done:
-        break
+      count += 1
+    if count < self._amount:
+      info = {**info, STEPS_OF_ACTION: count}
     return observ, total_reward, done, info
 
 

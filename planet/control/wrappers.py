@@ -15,9 +15,9 @@ from agents.envs.hosts import Async as Async
 from agents.envs.hosts import ExternalProcess as ExternalProcess
 from agents.envs.wrappers import ChangeObservation, Wrapper
 from agents.run import references
+from agents.tools.wrappers import STEPS_OF_ACTION, Counted, LimitDuration
 from agents.tools.wrappers import ActionRepeat as ActionRepeat
 from agents.tools.wrappers import ConvertTo32Bit as ConvertTo32Bit
-from agents.tools.wrappers import Counted, LimitDuration
 from planet.envs.collect_dataset import CollectGymDataset as CollectGymDataset
 
 MaximumDuration = LimitDuration
@@ -89,8 +89,8 @@ class MinimumDuration(Counted):
 class HoldEnd(Wrapper):
   """Repeat the last observation, with reward 0, after the end of an episode.
 
-  The environment, which may not support that, is not stepped. A failed step
-  stays in the info.
+  The environment, which may not support that, is not stepped, as the info says.
+  A failed step stays in the info.
   """
 
   def __init__(self, env: Any):
@@ -103,6 +103,7 @@ class HoldEnd(Wrapper):
     observ, reward, done, info = self._env.step(action)
     if done:
       kept = {x: y for x, y in info.items() if x in ('step_error', 'truncated')}
+      kept[STEPS_OF_ACTION] = 0
       self._last = observ, np.float32(0), done, kept
     return observ, reward, done, info
 

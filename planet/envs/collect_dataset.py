@@ -10,10 +10,13 @@ import numpy as np
 
 from agents.envs.wrappers import Wrapper
 from agents.run import files
-from agents.tools.wrappers import to_32_bit
+from agents.tools.wrappers import STEPS_OF_ACTION, to_32_bit
 
-# Scalar entry of episode files: simulator steps per action.
+# Scalar entries of episode files: simulator steps per action, and in all unless
+# that is their product with the number of actions.
 ACTION_REPEAT = 'action_repeat'
+SIMULATOR_STEPS = 'simulator_steps'
+SCALARS = (ACTION_REPEAT, SIMULATOR_STEPS)
 
 
 class CollectGymDataset(Wrapper):
@@ -22,6 +25,9 @@ class CollectGymDataset(Wrapper):
   An episode of N steps has arrays of length N + 1. Index t holds observation t
   with the action and the reward that led to it; the first action and reward are
   zero. Without a folder, the info of the last step contains the `episode`.
+
+  An episode that ends within the repetitions of an action, or is filled up with
+  its last observation, also has the number of `simulator_steps`.
 
   Records `applied_action` from the info, if present, instead of the given
   action.
@@ -60,6 +66,7 @@ class CollectGymDataset(Wrapper):
     self._began, self._seed, self._written = began, seed, 0
     self._outdir = outdir and files.expand(outdir)
     self._episode: list[dict[str, Any]] = []
+    self._simulator_steps = 0
 
   def seed(self, seed: int | None) -> None:
     self._seed = seed
@@ -80,6 +87,8 @@ class CollectGymDataset(Wrapper):
 
   def _process_step(self, action, observ, reward, done, info):
     self._record(observ, np.array(info.get('applied_action', action)), reward)
+    usual = self._action_repeat or 1
+    self._simulator_steps += info.get(STEPS_OF_ACTION, usual)
     if done:
       episode = _stack(self._episode, self._dtypes)
       if not self._outdir:
@@ -91,12 +100,15 @@ class CollectGymDataset(Wrapper):
         if self._began and self._seed is not None:
           name = name_episode(self._began, self._written, self._seed)
         self._written += 1
+        if self._simulator_steps != usual * (len(episode['reward']) - 1):
+          episode[SIMULATOR_STEPS] = np.int64(self._simulator_steps)
         write_episode(episode, self._outdir, self._action_repeat, name)
     return observ, reward, done, info
 
   def _process_reset(self, observ):
     space = self._env.action_space
     self._episode = []
+    self._simulator_steps = 0
     # A float makes all rewards of the episode float64, as in the original.
     self._record(observ, np.zeros(space.shape, space.dtype), 0.0)
     return observ

@@ -39,7 +39,7 @@ class Config(Mapping[str, Any]):
   Attributes:
     params: Parameters.
     debug: Whether to check that states are finite, and to start quickly.
-    observation: Model input, `image` or `vector`.
+    observation: Model input, `image`, `vector` or `both`.
     observation_keys: Names of the recorded data that form the model input.
     recorded_keys: Names of all recorded data that the run reads.
     preprocess_fn, postprocess_fn: Functions from images to encoder inputs and

@@ -28,7 +28,8 @@ def main(args: Any) -> None:
     args: Flags, see `run`.
 
   Raises:
-    UsageError: If no folder matches.
+    UsageError: If no folder or no tag matches, or the names of two folders
+      differ only in other characters than letters and digits.
   """
   found = glob.glob(files.expand(args.logdirs))
   logdirs = sorted(x for x in found if os.path.isdir(x))
@@ -38,10 +39,23 @@ def main(args: Any) -> None:
       "folder of that name of each run, such as '~/logdir/*/scalars'; earlier "
       'versions have them in train and test.'
     )
+  seen: dict[str, str] = {}
+  for logdir in logdirs:
+    other = seen.setdefault(_sanitize(logdir), logdir)
+    if other != logdir:
+      raise errors.UsageError(
+        f'Files of {other} and {logdir} would have the same names; export them '
+        'one by one, each to an --outdir of its own.'
+      )
   with concurrent.futures.ThreadPoolExecutor(args.workers) as pool:
-    reports = pool.map(lambda logdir: fetch_logdir(logdir, args), logdirs)
-    for logdir, report in zip(logdirs, reports):
-      print(f'{logdir}: {report}')
+    reports = list(pool.map(lambda x: fetch_logdir(x, args), logdirs))
+  for logdir, report in zip(logdirs, reports):
+    print(f'{logdir}: {report}')
+  if set(reports) == {'0'}:
+    raise errors.UsageError(
+      f'No scalar matches --tags {args.tags!r}; give a pattern such as '
+      "'return/*', or '*' for all."
+    )
 
 
 def fetch_logdir(logdir: str, args: Any) -> str:

@@ -284,6 +284,7 @@ def check(config: configs.Config, logdir: str, size: int = 1) -> configs.Config:
     config, shapes = tasks.prepare(config, logdir)
   _check_bias(config, shapes)
   needed = {key: shapes[key] for key in config.recorded_keys}
+  _check_shapes(config, needed, logdir)
   for directory in (config.train_dir, config.test_dir):
     length = config.params.required_length
     episode_folder.check(directory, needed, length, rename=not offline)
@@ -298,6 +299,19 @@ def _check_bias(config, shapes):
       f'Parameter planner_bias has {len(bias)} values, but actions have '
       f'{shapes["action"][0]} dimensions; give one value for each.'
     )
+
+
+def _check_shapes(config, shapes, logdir):
+  """Refuse data of other shapes than those that a run was trained with."""
+  known = config.source.get('shapes', {}) if config.checkpoint_to_load else {}
+  for key in shapes.keys() & known.keys():
+    found, trained = list(shapes[key]), list(known[key])
+    if found != trained:
+      raise errors.UsageError(
+        f'The run in {logdir} was trained with {key} of shape {trained}, but '
+        f'now it has {found}; give what it was trained with, or use another '
+        'logdir.'
+      )
 
 
 class Restored(NamedTuple):

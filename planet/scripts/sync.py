@@ -19,6 +19,9 @@ from typing import Any
 
 from agents.run import entry, errors, files
 
+# Keeps all bytes, whatever the encoding of a file.
+_ENCODING = 'latin-1'
+
 
 def main(args: Any) -> None:
   """Copy all files that differ and delete stale ones.
@@ -27,10 +30,16 @@ def main(args: Any) -> None:
     args: Flags, see `run`.
 
   Raises:
-    UsageError: If the source holds no Python files, or the target is not a
-      mirror of it.
+    UsageError: If the source holds no Python files, the target is not a
+      mirror of it, or one of them is within the other.
   """
   source, target = map(files.expand, (args.source, args.target))
+  real = [os.path.realpath(x) for x in (source, target)]
+  if os.path.commonpath(real) in real:
+    raise errors.UsageError(
+      f'One of {source} and {target} is within the other; give a --target '
+      'elsewhere.'
+    )
   texts, mirrored = read_files(source), read_files(target)
   if not texts:
     raise errors.UsageError(f'There are no Python files in {source}.')
@@ -48,8 +57,8 @@ def main(args: Any) -> None:
     text = text if text.startswith(new) else new + text
     if mirrored.get(name) != text:
       count += 1
-      with files.atomic_write(os.path.join(target, name)) as file_:
-        file_.write(text)
+      with files.atomic_write(os.path.join(target, name), 'wb') as file_:
+        file_.write(text.encode(_ENCODING))
   print(f'Wrote {count} of {len(texts)} files to {target}.')
   for name in sorted(set(mirrored) - set(texts)):
     os.remove(os.path.join(target, name))
@@ -60,8 +69,11 @@ def read_files(folder: str) -> dict[str, str]:
   """Return a dict from name to text of all Python files not hidden."""
   texts = {}
   for name in sorted(glob.glob('**/*.py', root_dir=folder, recursive=True)):
-    with open(os.path.join(folder, name)) as file_:
-      texts[name] = file_.read()
+    path = os.path.join(folder, name)
+    # Links may lead nowhere.
+    if os.path.isfile(path):
+      with open(path, 'rb') as file_:
+        texts[name] = file_.read().decode(_ENCODING)
   return texts
 
 

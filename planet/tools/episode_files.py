@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from agents.tools.wrappers import to_32_bit
-from planet.envs.collect_dataset import ACTION_REPEAT
+from planet.envs.collect_dataset import SCALARS
 
 _READ_HEADER = {
   (1, 0): np.lib.format.read_array_header_1_0,
@@ -44,15 +44,15 @@ def read(
     keys: Names of the arrays to read; by default all, among them `reward`.
 
   Returns:
-    Dict from name to array [time, ...], and the number `action_repeat` if it is
-    stored. All numbers are finite with 32 bits.
+    Dict from name to array [time, ...], and the numbers `action_repeat` and
+    `simulator_steps` if they are stored. All numbers are finite with 32 bits.
 
   Raises:
     OSError: If the file is missing or cannot be read for the moment.
     ValueError: If its contents are not an episode; the message is a reason that
       follows the name of the file.
   """
-  names = None if keys is None else {*keys, ACTION_REPEAT}
+  names = None if keys is None else {*keys, *SCALARS}
   return _open(
     filename,
     lambda name, _: names is None or name in names,
@@ -114,8 +114,7 @@ def _open(
     raise
   except Exception as error:  # Whatever damaged bytes may lead to.
     raise ValueError(str(error) or type(error).__name__) from None
-  kinds.pop(ACTION_REPEAT, None)
-  return kinds, arrays
+  return {x: y for x, y in kinds.items() if x not in SCALARS}, arrays
 
 
 def _read_kinds(archive):
@@ -126,7 +125,7 @@ def _read_kinds(archive):
     if key in kinds:
       raise ValueError(f'it has {key} twice')
     kinds[key] = _read_kind(archive, info, key)
-  lengths = {x: y.length for x, y in kinds.items() if x != ACTION_REPEAT}
+  lengths = {x: y.length for x, y in kinds.items() if x not in SCALARS}
   if len(set(lengths.values())) > 1:
     raise ValueError(f'its arrays differ in length: {lengths}')
   if not any(lengths.values()):
@@ -145,8 +144,8 @@ def _read_kind(archive, info, key):
     begin = file_.tell()
   if dtype.kind not in 'biuf':
     raise ValueError(f'{key} is of type {dtype}, which is no number')
-  if (key == ACTION_REPEAT) != (not shape):
-    expected = 'be a number' if key == ACTION_REPEAT else 'have a time axis'
+  if (key in SCALARS) != (not shape):
+    expected = 'be a number' if key in SCALARS else 'have a time axis'
     raise ValueError(f'{key} has shape {list(shape)}, but should {expected}')
   # The size is known before memory is reserved for it.
   held = info.file_size
@@ -167,7 +166,7 @@ def _count_bytes(shape, dtype):
 def _read_array(archive, key):
   with archive.open(f'{key}.npy') as file_:
     array = np.lib.format.read_array(file_, allow_pickle=False)
-  if key == ACTION_REPEAT:
+  if key in SCALARS:
     if not (array >= 1 and array == np.floor(array)):
       raise ValueError(f'{key} is {array}, but should be a number of steps')
     return array

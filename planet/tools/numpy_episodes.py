@@ -8,7 +8,7 @@ import numpy as np
 from agents.tools import graph_errors, nested
 from agents.tools.tf1 import tf
 from agents.tools.wrappers import to_32_bit
-from planet.envs.collect_dataset import ACTION_REPEAT
+from planet.envs.collect_dataset import SCALARS
 from planet.tools import episode_files, loaders
 from planet.tools.attr_dict import AttrDict
 from planet.tools.chunk_sequence import chunk_sequence
@@ -119,8 +119,7 @@ def episode_reader(
     ValueError: If it is damaged, or its contents are not an episode.
   """
   arrays = episode_files.read(filename, keys)
-  arrays.pop(ACTION_REPEAT, None)
-  episode = {key: to_32_bit(value) for key, value in arrays.items()}
+  episode = {x: to_32_bit(y) for x, y in arrays.items() if x not in SCALARS}
   if max_length:
     episode = {key: value[:max_length] for key, value in episode.items()}
   episode['return'] = np.cumsum(episode['reward'], dtype=np.float32)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from agents.run import errors
-from planet.envs.collect_dataset import ACTION_REPEAT
+from planet.envs.collect_dataset import ACTION_REPEAT, SIMULATOR_STEPS
 from planet.tools import episode_files, loaders, numpy_episodes
 
 _logger = logging.getLogger(__name__)
@@ -29,7 +29,8 @@ def check(
 
   Renames those that cannot be, unless no readable one has the right shapes and
   length. Reads all arrays except images. Other data than the expected, such as
-  that of an earlier run, is not compared.
+  that of an earlier run, is not compared. Actions of somebody else have to be
+  within [-1, 1].
 
   Args:
     directory: Folder of .npz files; may be missing.
@@ -56,6 +57,8 @@ def check(
       if x in expected
     }
     difference = episode_files.compare(expected, found)
+    if not (difference or rename):
+      difference = _find_wide_action(filename)
     if difference:
       unfit[filename] = difference
     elif (length := kinds['reward'].length) < min_length:
@@ -87,6 +90,21 @@ def check(
   for filename, length in short.items():
     reason = episode_files.too_short(length, min_length)
     loaders.quarantine(filename, reason)
+
+
+def _find_wide_action(filename):
+  """Return in words which action is not within [-1, 1], '' if all are."""
+  action = episode_files.read(filename, ['action'])['action']
+  # Room for rounding of whoever scaled them.
+  wide = np.abs(action) > 1 + 1e-3
+  if not wide.any():
+    return ''
+  step = int(np.argwhere(wide)[0][0])
+  value = action[step].flat[int(np.argmax(wide[step]))]
+  return (
+    f'action is {value:.6g} at step {step}; scale actions to [-1, 1], as '
+    'docs/offline.md says'
+  )
 
 
 def _inspect(filename, unfit, rename):
@@ -218,7 +236,8 @@ class EpisodeLog:
     reward = episode['reward']
     repeat = episode.get(ACTION_REPEAT, self._action_repeat)
     self.bytes += os.path.getsize(filename)
-    self.steps += (len(reward) - 1) * int(repeat)
+    steps = (len(reward) - 1) * int(repeat)
+    self.steps += int(episode.get(SIMULATOR_STEPS, steps))
     self.returns.append(float(reward.sum()))
 
 

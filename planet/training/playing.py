@@ -136,7 +136,8 @@ class PlaNet(TrainedAgent):
     own = task.env_ctor.keywords.get('observation_is_image', False)
     args = task.action_repeat, task.max_length, 0, config.image_size, own
     is_same = env.action_space == self.action_space
-    env = gym_pixels.make(env, *args, pixels, own_actions=is_same)
+    both = config.observation == 'both'
+    env = gym_pixels.make(env, *args, pixels, state=both, own_actions=is_same)
     if not is_same:
       if len(config.tasks) > 1:
         # The agent has the actions of the largest task.

@@ -64,6 +64,15 @@ def test_environments_of_ones_own(logdir):
     assert planet.evaluate(agent, Env(4), episodes=1).lengths == [20]
     short = gymnasium.wrappers.TimeLimit(agent.make_env(), 5)
     assert planet.evaluate(agent, short, episodes=1).lengths == [5]
+    # Images and vectors together are vectors.
+    keys = ['image', 'state']
+    agent._config = agent._config.replace(
+      observation='both', observation_keys=keys
+    )
+    env = Env(5)
+    env.observation_space = gymnasium.spaces.Box(-1, 1, (3,))
+    adapted = agent._adapt(env)
+    assert adapted.observation_space.shape == (32 * 32 * 3 + 3,)
 
 
 def test_saved_agent(logdir, tmp_path, monkeypatch):

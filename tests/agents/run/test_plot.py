@@ -42,6 +42,15 @@ def test_runs_over_different_abscissas():
   assert band(runs[0], (clock + 9, clock), trim=True)[0] == []
 
 
+def test_folders_that_do_not_exist(tmp_path):
+  """A comparison must not be drawn without one of its sides."""
+  (tmp_path / 'a').mkdir()
+  (tmp_path / 'a' / 'scores.csv').touch()
+  assert plot.find_runs([str(tmp_path)], 'scores.csv') == [str(tmp_path / 'a')]
+  with pytest.raises(errors.UsageError, match='no folder .*/b; give'):
+    plot.find_runs([str(tmp_path / 'a'), str(tmp_path / 'b')], 'scores.csv')
+
+
 def test_points():
   """Sorted; repetitions are averaged, and what is not finite is left out."""
   x, y = plot.make_points([3, 1, 3, 2, np.nan], [1, 5, 3, np.inf, 2])

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 
 from agents.run import errors
-from planet.envs import gym_pixels
+from planet.envs import collect_dataset, gym_pixels
+from planet.tools import episode_files
+from planet.training import episode_folder
 
 
 def test_discrete_actions():
@@ -86,6 +88,24 @@ class Own(gymnasium.Env):
 
 def look(observ, space, image=None, **kwargs):
   return gym_pixels.make(Own(observ, space, image), 1, 100, **kwargs).reset()
+
+
+@pytest.mark.parametrize('repeat, least', [(1, 0), (2, 0), (2, 6)])
+def test_steps_that_were_played_are_counted(repeat, least, tmp_path):
+  """Not repetitions after the end, nor what fills an episode up."""
+  env = Own(np.zeros(1), BOX(-1, 1, (1,)))
+  env = gym_pixels.make(env, repeat, 100, least, pixels=False)
+  env = collect_dataset.CollectGymDataset(env, str(tmp_path), repeat)
+  for _ in range(2):
+    env.reset()
+    done = False
+    while not done:
+      *_, done, _ = env.step(np.zeros(1, np.float32))
+  assert episode_folder.EpisodeLog(str(tmp_path)).count_steps() == 10
+  for path in tmp_path.iterdir():
+    kinds = episode_files.inspect(str(path))
+    assert 'simulator_steps' not in kinds
+    assert kinds['reward'].length == 1 + max(least, -(-5 // repeat))
 
 
 @pytest.mark.parametrize(

@@ -24,16 +24,20 @@ PARAMS = {
 }
 
 
+def write_checkpoint(folder):
+  step = tf.train.create_global_step()
+  with tf.Session() as sess:
+    sess.run(step.initializer)
+    tf.train.Saver([step]).save(sess, str(folder / 'model.ckpt'), 5)
+
+
 def test_evaluation_plays_nevertheless(tmp_path):
   """The run says how to play, though it did not play itself."""
   files.write_yaml(
     str(tmp_path / 'config.yaml'),
     {'version': 1, 'config': 'debug', 'params': {'tasks': ['dummy'], **PARAMS}},
   )
-  step = tf.train.create_global_step()
-  with tf.Session() as sess:
-    sess.run(step.initializer)
-    tf.train.Saver([step]).save(sess, str(tmp_path / 'model.ckpt'), 5)
+  write_checkpoint(tmp_path)
   _, config, shapes = trained.restore(
     str(tmp_path), params={'planner_horizon': 3}
   )
@@ -132,6 +136,7 @@ WRONG = {
   'keys': (dict(action=None), 'b.npz: it has no action'),
   'dtype': (dict(image=np.zeros((21, 32, 32, 3))), 'b.npz: .*float64 instead'),
   'size': (dict(action=np.zeros((21, 3))), r'b.npz: .*action \[3\] instead'),
+  'action': (dict(action=np.full((21, 2), 2)), 'b.npz: action is 2 at step 0'),
   'short': (
     dict(
       action=np.zeros((4, 2)),
@@ -161,3 +166,24 @@ def test_nothing_from_elsewhere(tmp_path):
   record(tmp_path / 'recorded', 'a')
   with pytest.raises(errors.UsageError, match='or change image_size'):
     offline(tmp_path / 'run', tmp_path / 'recorded', image_size=64)
+
+
+def test_refused_episodes_change_no_run(tmp_path):
+  """Of another shape than the run was trained with."""
+  run = tmp_path / 'run'
+  run.mkdir()
+  record(tmp_path / 'recorded', 'a', action=np.zeros((21, 3)))
+  values = {
+    **PARAMS,
+    'tasks': ['gym_nowhere:Such-v0'],
+    'train_episodes': str(tmp_path / 'before'),
+  }
+  stored = {'version': 1, 'config': 'debug', 'params': values}
+  stored['shapes'] = {'action': [2], 'reward': [], 'image': [32, 32, 3]}
+  files.write_yaml(str(run / 'config.yaml'), stored)
+  write_checkpoint(run)
+  before = {x: x.read_bytes() for x in run.iterdir()}
+  message = r'trained with action of shape \[2\], but now it has \[3\]'
+  with pytest.raises(errors.UsageError, match=message):
+    offline(run, tmp_path / 'recorded')
+  assert {x: x.read_bytes() for x in run.iterdir()} == before

@@ -48,6 +48,13 @@ def test_fetch_events(tmp_path, capsys):
   assert list(found) == ['return/test']
   assert fetch_events.run(args + ['--force', 'True', '--tags', 'oth*']) == 0
   assert len(os.listdir(tmp_path / 'out')) == 4
+  capsys.readouterr()
+  assert fetch_events.run([*args, '--force=True', '--tags', 'retrun/*']) == 2
+  assert "matches --tags 'retrun/*'" in capsys.readouterr().err
+  write_events(tmp_path / 'a_' / 'test', ['other'])
+  write_events(tmp_path / 'a-' / 'test', ['other'])
+  assert fetch_events.run(args) == 2
+  assert 'would have the same names' in capsys.readouterr().err
   assert (
     fetch_events.run(['--logdirs', '/no-such-folder*', '--outdir', 'x']) == 2
   )
@@ -113,6 +120,20 @@ def test_sync(tmp_path):
   (target / 'a.py').write_text('# Other\n\nx = 0\n')
   assert sync.run(args) == 0
   assert (target / 'sub' / 'b.py').read_text() == '# Other\n\nx = 1\n'
+
+
+def test_sync_of_unusual_files(tmp_path, capsys):
+  """Bytes are kept, links to nowhere skipped, and folders never nested."""
+  source, target = tmp_path / 'source', tmp_path / 'target'
+  source.mkdir()
+  (source / 'a.py').write_bytes(b'# \xe4\r\nx = 1\r\n')
+  (source / 'b.py').symlink_to('nowhere')
+  args = ['--source', str(source), '--target']
+  assert sync.run([*args, str(target)]) == 0
+  assert (target / 'a.py').read_bytes() == (source / 'a.py').read_bytes()
+  assert os.listdir(target) == ['a.py']
+  assert sync.run([*args, str(source / 'public')]) == 2
+  assert 'is within the other' in capsys.readouterr().err
 
 
 def test_sync_deletes_stale_files(tmp_path, capsys):

@@ -257,6 +257,16 @@ def test_slots_of_the_original(tmp_path, name, original):
     assert sess.run(slot) == 3
 
 
+def test_numbers_that_are_checked_end_the_run(tmp_path):
+  """As in the loops of debug runs."""
+  trainer = Trainer(str(tmp_path))
+  score = tf.check_numerics(tf.constant(np.nan), 'state')
+  trainer.add_phase('train', 5, score, '', report_every=5)
+  trainer.add_saver()
+  with pytest.raises(errors.NotFinite, match='at step 0: .*is no checkpoint'):
+    trainer.run(10)
+
+
 @pytest.mark.parametrize('value', [np.nan, np.inf])
 def test_nothing_that_is_not_finite_is_saved(value, tmp_path):
   """Neither a new checkpoint nor a better best one; the last stays."""
