@@ -93,7 +93,7 @@ def find_runs(folders: Iterable[str], *names: str) -> list[str]:
   for place in places:
     if not os.path.exists(place):
       raise errors.UsageError(
-        f'There is no folder {place}; give one with runs.'
+        f'There is no file or folder {place}; check the path.'
       )
   return sorted(
     place

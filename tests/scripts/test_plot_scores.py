@@ -76,7 +76,7 @@ def test_bad_input(tmp_path):
   (tmp_path / 'damaged' / 'config.yaml').write_text('')
   for path, phase, words in (
     (table, 'test', 'no scores of phase test'),
-    (str(tmp_path / 'none.csv'), 'eval', 'No such file'),
+    (str(tmp_path / 'none.csv'), 'eval', 'no file or folder .*none.csv'),
     (str(tmp_path / 'empty'), 'eval', 'no scores of phase eval'),
     (str(tmp_path / 'b.csv'), 'eval', 'Use a CSV file with the columns'),
     (str(tmp_path / 'damaged'), 'eval', 'Cannot read .*config.yaml'),

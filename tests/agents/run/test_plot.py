@@ -47,7 +47,7 @@ def test_folders_that_do_not_exist(tmp_path):
   (tmp_path / 'a').mkdir()
   (tmp_path / 'a' / 'scores.csv').touch()
   assert plot.find_runs([str(tmp_path)], 'scores.csv') == [str(tmp_path / 'a')]
-  with pytest.raises(errors.UsageError, match='no folder .*/b; give'):
+  with pytest.raises(errors.UsageError, match='no file or folder .*/b; check'):
     plot.find_runs([str(tmp_path / 'a'), str(tmp_path / 'b')], 'scores.csv')
 
 
