@@ -85,8 +85,10 @@ def test_program(tmp_path, capsys):
 def test_bad_input(tmp_path, capsys):
   """One sentence and exit code 2."""
   folder = make_run(tmp_path, 'a')
+  (tmp_path / 'empty').mkdir()
   for words, message in (
-    ([str(tmp_path / 'none')], 'There is nothing to plot in'),
+    ([str(tmp_path / 'none')], 'There is no file or folder'),
+    ([str(tmp_path / 'empty')], 'There is nothing to plot in'),
     ([folder, '--names', 'score/*'], "No variable matches 'score/*'"),
     ([folder, '--window', '0'], '--window: it is 0'),
   ):
