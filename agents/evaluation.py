@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import gymnasium
 import numpy as np
 
-from agents.envs import adapters, check, spaces
+from agents.envs import adapters, check, contract, spaces
 from agents.run import errors
 
 Agent = TypeVar('Agent', bound='TrainedAgent')
@@ -42,6 +42,8 @@ class TrainedAgent(abc.ABC):
   _saver: Any
   # Whether other programs than TensorFlow can run its graph.
   _is_portable = True
+  # Actions per episode in environments without a limit, as in training.
+  _max_length: int | None = None
 
   def __init__(self) -> None:
     self._state: Any = None
@@ -120,7 +122,9 @@ class TrainedAgent(abc.ABC):
     """Create an environment with the interface of `agents.envs.adapters`."""
 
   def _adapt(self, env: gymnasium.Env) -> gymnasium.Env:
-    """Adapt an environment to `predict`; by default, return it unchanged."""
+    """Adapt an environment to `predict`, and give it the limit of training."""
+    if self._max_length and not contract.find_time_limit(env):
+      return gymnasium.wrappers.TimeLimit(env, self._max_length)
     return env
 
   @abc.abstractmethod
@@ -242,7 +246,8 @@ def evaluate(
     env: Environment of gymnasium, gym or this project, or an id, which does not
       render: agents of PlaNet that see images need an environment that was
       made with `render_mode='rgb_array'`. By default, one from `make_env` of
-      the agent, which is closed afterwards.
+      the agent, which is closed afterwards. Without a time limit, it gets that
+      of the training.
     episodes: Number of episodes.
     seed: Seed of the environment before the first episode.
     deterministic: Whether to omit exploration noise.
@@ -290,7 +295,7 @@ def _play(policy, env, seed, deterministic):
     done = terminated or truncated
     if info.get('step_error'):
       return _play(policy, env, None, deterministic)
-    return_ += float(reward)
+    return_ += np.asarray(reward, float).item()
     length += 1
   return return_, length, check.find_success(info)
 

@@ -66,6 +66,7 @@ class PPO(TrainedAgent):
     super().__init__()
     self.config = config
     self.logdir = config.logdir
+    self._max_length = config.max_length
     if not (pair := config.spaces):
       env = self._make_env()
       found = env.observation_space, env.action_space

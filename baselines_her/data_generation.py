@@ -113,7 +113,9 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     raise errors.UsageError(
       f'Flag --out is {args.out!r}; use a name that ends in .npz.'
     )
-  files.check_creatable(os.path.dirname(os.path.abspath(args.out)))
+  files.check_creatable(
+    os.path.dirname(os.path.abspath(files.expand(args.out)))
+  )
   return args
 
 

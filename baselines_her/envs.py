@@ -48,9 +48,9 @@ class GoalEnv(Wrapper):
     Raises:
       EnvError: If the environment fails or does not return finite numbers.
     """
-    # Third parties name the second argument differently, and wrappers do not
-    # forward the method.
-    compute = self._env.unwrapped.compute_reward
+    # Third parties name the second argument differently. A wrapper that has
+    # the method may change rewards; through others, adapters look further.
+    compute = self._env.compute_reward
     if np.ndim(achieved_goal) < 2:
       return compute(achieved_goal, desired_goal, info)
     with guard.explained(self._name, 'in compute_reward'):
@@ -66,8 +66,8 @@ class GoalEnv(Wrapper):
     """Return the state that determines future episodes, to continue exactly.
 
     Returns:
-      Dict of plain data: random state and, for MuJoCo, the state of the
-      simulator.
+      Dict of plain data: random state, None if there is none, and for MuJoCo,
+      the state of the simulator.
     """
     inner = self._env.unwrapped
     state: dict[str, Any] = {'random': _read_generator(inner)}
@@ -82,10 +82,11 @@ class GoalEnv(Wrapper):
   def set_state(self, state: dict) -> None:
     """Restore the result of `get_state`; reset the environment first."""
     inner = self._env.unwrapped
-    if isinstance(inner.np_random, np.random.RandomState):
-      inner.np_random.set_state(state['random'])
-    else:
-      inner.np_random.bit_generator.state = state['random']
+    if state['random'] is not None:
+      if isinstance(inner.np_random, np.random.RandomState):
+        inner.np_random.set_state(state['random'])
+      else:
+        inner.np_random.bit_generator.state = state['random']
     if 'simulator' in state:
       import mujoco
 
@@ -95,11 +96,14 @@ class GoalEnv(Wrapper):
 
 
 def _read_generator(env):
-  """Return the state of the random numbers of an environment."""
-  if isinstance(env.np_random, np.random.RandomState):
+  """Return the state of the random numbers of an environment, None without."""
+  generator = getattr(env, 'np_random', None)
+  if isinstance(generator, np.random.RandomState):
     # Of gym until 0.21.
-    return env.np_random.get_state(legacy=False)
-  return env.np_random.bit_generator.state
+    return generator.get_state(legacy=False)
+  # Classes without a base draw from what they like.
+  is_known = isinstance(generator, np.random.Generator)
+  return generator.bit_generator.state if is_known else None
 
 
 def find_time_limit(env_id: str) -> int | None:

@@ -73,7 +73,7 @@ TYPES = {
   'num_timesteps': _Steps,
   'total_env_steps': _Steps,
   'num_env': schema.Positive,
-  'reward_scale': schema.Number,
+  'reward_scale': schema.Finite,
   'save_video_interval': schema.Count,
   'save_video_length': schema.Positive,
   'play_episodes': schema.Count,

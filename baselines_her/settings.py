@@ -95,14 +95,14 @@ class Agent(schema.Settings):
   buffer_size: Positive = _fixed(int(1e6), 'transitions kept in the replay')
   polyak: Fraction = setting(0.95, 'share of the old weights in the target')
   action_l2: Number = setting(1.0, 'penalty on the mean squared action')
-  clip_obs: Number = _fixed(200.0, 'limit of raw observations and goals')
+  clip_obs: Rate = _fixed(200.0, 'limit of raw observations and goals')
   scope: Annotated[str, pydantic.StringConstraints(pattern=r'^\w+$')] = _fixed(
     'ddpg', 'variable scope'
   )
   relative_goals: Flag = _fixed(False, 'goals relative to achieved goals')
   batch_size: Positive = setting(256, 'transitions per update')
   norm_eps: Number = _fixed(0.01, 'lower bound of the standard deviation')
-  norm_clip: Number = _fixed(5, 'limit of normalized inputs')
+  norm_clip: Rate = _fixed(5, 'limit of normalized inputs')
 
 
 class Params(Agent):

@@ -14,7 +14,7 @@ import numpy as np
 
 from agents.envs import check, spaces, wrappers
 from agents.evaluation import TrainedAgent
-from agents.run import errors, references
+from agents.run import errors, files, references
 from baselines_her import config, envs, policies
 
 
@@ -48,6 +48,7 @@ class HER(TrainedAgent):
     super().__init__()
     self._exploration = {'noise_eps': noise_eps, 'random_eps': random_eps}
     self.policy = policy = policies.load(path, trust)
+    self._max_length = policy.T
     self.logdir, self._sess = policies.find_run(path), policy.sess
     sizes = zip(check.GOAL_KEYS, (policy.dimo, policy.dimg, policy.dimg))
     self.observation_space = spaces.dictionary(
@@ -65,6 +66,7 @@ class HER(TrainedAgent):
     return wrappers.Guard(envs.make(name, render_mode, self.policy.T), name)
 
   def save(self, folder: str) -> None:
+    folder = files.expand(folder)
     os.makedirs(folder, exist_ok=True)
     policies.save_plain(self.policy, os.path.join(folder, 'policy'))
 

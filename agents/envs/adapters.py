@@ -248,7 +248,8 @@ class AsGymnasium(gymnasium.Env):
   def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._inner.step(action)
     truncated = bool(info.get('truncated'))
-    return observ, float(reward), done and not truncated, truncated, info
+    reward = np.asarray(reward, float).item()
+    return observ, reward, done and not truncated, truncated, info
 
   def render(self) -> Any:
     return self._inner.render('rgb_array')
@@ -613,7 +614,7 @@ def _choose_opengl(env):
 
 def is_moved_by_mujoco(env: Any) -> bool:
   """Return whether an environment that was created simulates with MuJoCo."""
-  data = getattr(env.unwrapped, 'data', None)
+  data = getattr(getattr(env, 'unwrapped', env), 'data', None)
   return type(data).__module__.startswith('mujoco')
 
 

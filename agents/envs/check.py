@@ -292,7 +292,7 @@ def _advise_her(env, observation, info, rewarded, episode):
     hints.append(
       "info has no 'is_success', so HER cannot report a success rate."
     )
-  compute = env.unwrapped.compute_reward
+  compute = env.compute_reward
   if rewarded > 0 or has_positive_rewards(compute, observation, info):
     hints.append(
       'Rewards can be above 0, so HER uses --clip_pos_returns=False.'

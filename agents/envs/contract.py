@@ -393,7 +393,7 @@ def _explain_goals(env):
   if not limit or limit < 2:
     found = f'the time limit {limit}' if limit else 'no time limit'
     return f'it has {found}; register it with max_episode_steps of at least 2.'
-  compute = getattr(env.unwrapped, 'compute_reward', None)
+  compute = getattr(env, 'compute_reward', None)
   if compute is None:
     return 'it has no method compute_reward(achieved, desired, info).'
   env.reset()

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import loader, logs
-from agents.run import entry, errors, plot
+from agents.run import entry, errors, files, plot
 
 _AXES = {
   'epoch': 'Epoch',
@@ -204,7 +204,9 @@ def main(args: argparse.Namespace) -> None:
   groups = [x for x in [args.sessions, *(args.group or [])] if x]
   if not groups:
     raise errors.UsageError('No session given; name at least one folder.')
-  groups = [[os.path.abspath(x) for x in group] for group in groups]
+  groups = [
+    [os.path.abspath(files.expand(x)) for x in group] for group in groups
+  ]
   output = args.output or os.path.join(groups[0][0], 'plots')
   xlabel, counts = _AXES[args.keyx], args.keyx != 'clock'
   style = plot.Style(xlabel, counts=counts, trim=True, window=args.window)
@@ -224,8 +226,8 @@ def main(args: argparse.Namespace) -> None:
       ('profile', 'prolog.json', draw_profile),
       ('resources', 'monlog.json', draw_resources),
     ):
-      files = [os.path.join(session, source) for session in group]
-      tables = [logs.read(x) for x in files if os.path.exists(x)]
+      places = [os.path.join(session, source) for session in group]
+      tables = [logs.read(x) for x in places if os.path.exists(x)]
       if any(tables):
         try:
           figure = draw(label, tables)

@@ -381,6 +381,8 @@ def save(figure: Any, path: str) -> str:
       f'Cannot write {path!r}: {error.strerror}. Choose another folder for the '
       'figures.'
     ) from None
+  except errors.UsageError:
+    raise
   except ValueError:
     raise errors.UsageError(
       f'The file name {path!r} has no known image format; use .png, .pdf or '

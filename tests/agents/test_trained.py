@@ -162,6 +162,10 @@ def test_evaluation(logdir):
     assert result.lengths == [20, 20] and other.lengths == [200]
     assert result.returns == agents.evaluate(agent, None, 2, seed=1).returns
     assert result.success_rate is None
+    # No time limit of its own, and a reward in an array of one number.
+    endless = gymnasium.make('Pendulum-v1').unwrapped
+    endless = gymnasium.wrappers.TransformReward(endless, lambda x: [x])
+    assert agents.evaluate(agent, endless, episodes=1).lengths == [20]
     with pytest.raises(errors.UsageError, match='0 episodes'):
       agents.evaluate(agent, episodes=0)
 

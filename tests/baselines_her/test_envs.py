@@ -181,6 +181,50 @@ def test_what_is_missing(changes, message, monkeypatch):
     envs.make('TestReach-v0')
 
 
+class Halved(gymnasium.Wrapper):
+  """Changes the rewards of steps and of hindsight."""
+
+  def step(self, action):
+    observation, reward, *more = self.env.step(action)
+    return observation, reward / 2, *more
+
+  def compute_reward(self, *args):
+    return self.env.unwrapped.compute_reward(*args) / 2
+
+
+def test_rewards_of_the_outermost_wrapper():
+  """Also through wrappers that do not know them."""
+  env = envs.make(lambda: gymnasium.wrappers.TimeLimit(Halved(Reach()), 7))
+  env.reset()
+  _, reward, _, _ = env.step(np.zeros(1))
+  goals = np.zeros((3, 2))
+  assert reward == -0.5
+  assert env.compute_reward(goals, goals, {}).tolist() == [-0.5] * 3
+
+
+class Bare:
+  """Class without a base, as gym of 2018 accepted them."""
+
+  observation_space, action_space = Reach.observation_space, Reach.action_space
+  _max_episode_steps = 7
+
+  def reset(self):
+    return self.observation_space.sample()
+
+  def step(self, action):
+    return self.reset(), -1.0, False, {}
+
+  def compute_reward(self, achieved, desired, info):
+    return -np.ones(achieved.shape[:-1])
+
+
+def test_class_without_random_numbers_of_its_own():
+  env = envs.make(Bare)
+  env.reset()
+  assert env.get_state() == {'random': None}
+  env.set_state(env.get_state())
+
+
 def test_unknown_and_missing(monkeypatch):
   with pytest.raises(errors.UsageError, match='Did you mean FetchReach'):
     envs.make('FetchRech-v1')

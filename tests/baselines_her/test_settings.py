@@ -136,6 +136,8 @@ def test_no_discounting():
     ('--demo_batch_size=512 --demo_file=a', 'smaller than batch_size'),
     ('--demo_batch_size=-5 --demo_file=a', 'demo_batch_size'),
     ('--scope=a-b', 'scope'),
+    ('--norm_clip=-5', 'greater than 0'),
+    ('--clip_obs=0', 'greater than 0'),
   ],
 )
 def test_bad_settings(word, message):

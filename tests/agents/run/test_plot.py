@@ -151,8 +151,11 @@ def test_bad_input(tmp_path):
     plot.Style(window=0)
   figure, _ = plot.make_figure((3, 2))
   (tmp_path / 'file').touch()
-  wrong = ('file/a.png', 'Choose another'), ('a.txt', r'use \.png')
-  for path, words in wrong:
+  for path, words in (
+    (f'{tmp_path}/file/a.png', 'Choose another'),
+    (f'{tmp_path}/a.txt', r'use \.png'),
+    ('gs://bucket/a.png', 'gs://'),
+  ):
     with pytest.raises(errors.UsageError, match=words):
-      plot.save(figure, str(tmp_path / path))
+      plot.save(figure, path)
   assert [x.name for x in tmp_path.iterdir()] == ['file']
