@@ -101,9 +101,10 @@ def _read_generator(env):
   if isinstance(generator, np.random.RandomState):
     # Of gym until 0.21.
     return generator.get_state(legacy=False)
+  if isinstance(generator, np.random.Generator):
+    return generator.bit_generator.state
   # Classes without a base draw from what they like.
-  is_known = isinstance(generator, np.random.Generator)
-  return generator.bit_generator.state if is_known else None
+  return None
 
 
 def find_time_limit(env_id: str) -> int | None:
