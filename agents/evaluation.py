@@ -122,8 +122,11 @@ class TrainedAgent(abc.ABC):
     """Create an environment with the interface of `agents.envs.adapters`."""
 
   def _adapt(self, env: gymnasium.Env) -> gymnasium.Env:
-    """Adapt an environment to `predict`, and give it the limit of training."""
-    if self._max_length and not contract.find_time_limit(env):
+    """Adapt an environment to `predict`; without a time limit, it gets one."""
+    is_adapted = isinstance(env, adapters.AsGymnasium)
+    # Limits below other wrappers are known to the adapters only.
+    inner = env._inner if is_adapted else adapters.create(env)
+    if self._max_length and not contract.find_time_limit(inner):
       return gymnasium.wrappers.TimeLimit(env, self._max_length)
     return env
 

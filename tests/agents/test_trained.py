@@ -166,6 +166,13 @@ def test_evaluation(logdir):
     endless = gymnasium.make('Pendulum-v1').unwrapped
     endless = gymnasium.wrappers.TransformReward(endless, lambda x: [x])
     assert agents.evaluate(agent, endless, episodes=1).lengths == [20]
+    # Limits that other wrappers hide, and those of gym.
+    longer = gymnasium.wrappers.TimeLimit(endless.unwrapped, 30)
+    longer = gymnasium.wrappers.RecordEpisodeStatistics(longer)
+    assert agents.evaluate(agent, longer, episodes=1).lengths == [30]
+    gym = pytest.importorskip('gym')
+    old = gym.wrappers.TimeLimit(gym.make('Pendulum-v1').unwrapped, 30)
+    assert agents.evaluate(agent, old, episodes=1).lengths == [30]
     with pytest.raises(errors.UsageError, match='0 episodes'):
       agents.evaluate(agent, episodes=0)
 
