@@ -123,9 +123,12 @@ class TrainedAgent(abc.ABC):
 
   def _adapt(self, env: gymnasium.Env) -> gymnasium.Env:
     """Adapt an environment to `predict`; without a time limit, it gets one."""
-    is_adapted = isinstance(env, adapters.AsGymnasium)
     # Limits below other wrappers are known to the adapters only.
-    inner = env._inner if is_adapted else adapters.create(env)
+    inner: Any
+    if isinstance(env, adapters.AsGymnasium):
+      inner = env._inner
+    else:
+      inner = adapters.create(env)
     if self._max_length and not contract.find_time_limit(inner):
       return gymnasium.wrappers.TimeLimit(env, self._max_length)
     return env
