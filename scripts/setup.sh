@@ -119,6 +119,15 @@ create_venv() {
   exit 2
 }
 
+install_packages() {
+  # uv is much faster than pip, but does not know pip's settings.
+  if ! "$VENV/bin/python" -m pip config list | grep -q 'index-url\|no-index'; then
+    "$VENV/bin/uv" pip install -q --python "$VENV/bin/python" "$@" >&2 && return
+    say 'uv could not install; trying pip, which takes longer.'
+  fi
+  "$VENV/bin/python" -m pip install -q --no-compile "$@" >&2
+}
+
 install_project() {
   local want have stamp="$VENV/.installed" version
   want="$(cat setup.py pyproject.toml scripts/setup.sh; echo "$EXTRAS"; pwd)"
@@ -126,12 +135,12 @@ install_project() {
   have="$(cat "$stamp" 2>/dev/null || true)"
   [ "$want" = "$have" ] && return
   say "Installing the project with the extras $EXTRAS; this takes minutes."
-  "$VENV/bin/python" -m pip install -q --upgrade pip >&2
-  "$VENV/bin/python" -m pip install -q --no-compile -e ".[$EXTRAS]" >&2
+  "$VENV/bin/python" -m pip install -q --upgrade pip uv >&2
+  install_packages -e ".[$EXTRAS]"
   version="$(version_of "$VENV/bin/python")"
   case "$version,$EXTRAS," in 3.13,*all,* | 3.13,*dmc,* | 3.13,*test,*)
     # Without labmaze, which has no wheel for this Python; see setup.py.
-    "$VENV/bin/python" -m pip install -q --no-deps dm-control==1.0.43 >&2 ;;
+    install_packages --no-deps dm-control==1.0.43 ;;
   esac
   case "$version" in
   3.12) say 'Skipped PyBullet, which has no wheel for Python 3.12' \
@@ -139,7 +148,7 @@ install_project() {
   3.13) say 'Skipped CARLA and PyBullet, which have no wheels for Python 3.13' \
     '(see docs/install.md to build PyBullet).' ;;
   esac
-  # On all cores, unlike pip, and kept even with PYTHONDONTWRITEBYTECODE.
+  # On all cores, and kept even with PYTHONDONTWRITEBYTECODE.
   # Not the tests of packages, nor TFP's copies for JAX and NumPy.
   "$VENV/bin/python" -W ignore -m compileall -qq -j 0 \
     -x 'site-packages/.*/(tests|substrates)/' "$VENV/lib" || true
@@ -174,8 +183,8 @@ ensure_visdom() {
   [ -e "$VENV/.visdom" ] && return
   {
     # Its source distribution does not build with the newest setuptools.
-    "$VENV/bin/python" -m pip install -q 'setuptools>=70.1,<81' &&
-      "$VENV/bin/python" -m pip install -q --no-build-isolation visdom==0.2.4 'tornado<6.6' &&
+    install_packages 'setuptools>=70.1,<81' &&
+      install_packages --no-build-isolation visdom==0.2.4 'tornado<6.6' &&
       "$VENV/bin/python" -m tests.visdom_assets
   } >&2 && touch "$VENV/.visdom" ||
     say 'Continuing without visdom; its tests will be skipped.'
