@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import gymnasium
 import numpy as np
 
-from agents.envs import adapters, check, contract, spaces
+from agents.envs import adapters, check, contract, guard, spaces
 from agents.run import errors
 
 Agent = TypeVar('Agent', bound='TrainedAgent')
@@ -84,14 +84,16 @@ class TrainedAgent(abc.ABC):
       observations by rounding.
 
     Raises:
-      ValueError: If the observation does not have the shape of the training, an
-        image has values out of range, or the numbers of observations, states
-        and starts of episodes differ.
+      ValueError: If the observation does not have the parts and shape of the
+        training, is infinite or NaN, an image has values out of range, or the
+        numbers of observations, states and starts of episodes differ.
     """
     observation = self._read(observation)
+    _check_parts(observation, self.observation_space)
     count = _count_rows(observation, self.observation_space)
     rows = () if count is None else (count,)
     check_shape(observation, self.observation_space, rows=rows)
+    _map(_check_finite, observation, self.observation_space)
     if count is None:
       state = self._state if state is None else state
       state = None if np.any(episode_start) else state
@@ -328,6 +330,24 @@ def check_shape(
       f'The {name} has shape {np.shape(value)}, but the agent was trained with '
       f'shape {space.shape}.'
     )
+
+
+def _check_parts(value, space):
+  """Raise a ValueError if a dictionary lacks a part of its space."""
+  if isinstance(space, gymnasium.spaces.Dict):
+    if not isinstance(value, Mapping) or not set(space) <= set(value):
+      found = sorted(value) if isinstance(value, Mapping) else np.shape(value)
+      raise ValueError(
+        f'The observation must be a dictionary with {", ".join(space)}, as in '
+        f'the training, not {found}.'
+      )
+    for key, part in space.items():
+      _check_parts(value[key], part)
+
+
+def _check_finite(value):
+  if value.dtype.kind == 'f' and (kind := guard.not_finite(value)):
+    raise ValueError(f'The observation is {kind}; give finite numbers.')
 
 
 def take_row(observation: Any, space: gymnasium.Space, row: int) -> Any:

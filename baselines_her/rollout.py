@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import check
+from agents.envs import check, contract
 from agents.run import errors
 from baselines_her import policies, util, vec_env
 
@@ -259,14 +259,10 @@ class RolloutWorker:
       )
 
   def _read_info(self, infos, key, step):
-    rows = [np.ravel(x.get(key, ())) for x in infos]
     size = self.dims[f'info_{key}']
-    if any(x.size != size or x.dtype.kind not in 'biuf' for x in rows):
-      raise errors.EnvError(
-        f'Environment {self._name} gives info[{key!r}] = {infos[0].get(key)!r} '
-        f'in step {step}, but numbers of size {size} in its first step; give '
-        'the same numbers in every step.'
-      )
+    rows = [
+      contract.read_numbers(x, key, size, self._name, step) for x in infos
+    ]
     return np.array(rows, np.float32)
 
   def _check_observation(self, obs: dict[str, np.ndarray], when: str) -> None:

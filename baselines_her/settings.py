@@ -17,9 +17,11 @@ from agents.run import errors, files, folder, references, schema
 from agents.run.schema import (
   Amount,
   Count,
+  Finite,
   Fraction,
   Number,
   Positive,
+  Rate,
   Whole,
   described,
   setting,
@@ -41,16 +43,18 @@ def _to_switch(value: Any) -> Any:
 # 0 and 1 are also accepted as switches, as in the original.
 Flag = Annotated[bool, described('True or False')]
 Switch = Annotated[bool, pydantic.AfterValidator(int), described('0 or 1')]
-Rate = Annotated[Number, Gt(0)]
+# Infinite where nothing is clipped.
+Bound = Annotated[Number, Gt(0)]
+_Size = Annotated[Finite, Ge(0)]
 Limits = Annotated[
-  Number | list[Number],
+  _Size | list[_Size],
   pydantic.BeforeValidator(_to_limits),
-  described('a number or a list of numbers'),
+  described('a number of at least 0 or a list of them'),
 ]
 Limit = Annotated[
-  Annotated[bool, pydantic.BeforeValidator(_to_switch)] | float | None,
+  Annotated[bool, pydantic.BeforeValidator(_to_switch)] | Bound | None,
   pydantic.Field(union_mode='left_to_right'),
-  described('True, False or a number'),
+  described('True, False or a positive number'),
 ]
 File = Annotated[str, pydantic.BeforeValidator(str)]
 
@@ -95,14 +99,14 @@ class Agent(schema.Settings):
   buffer_size: Positive = _fixed(int(1e6), 'transitions kept in the replay')
   polyak: Fraction = setting(0.95, 'share of the old weights in the target')
   action_l2: Number = setting(1.0, 'penalty on the mean squared action')
-  clip_obs: Rate = _fixed(200.0, 'limit of raw observations and goals')
+  clip_obs: Bound = _fixed(200.0, 'limit of raw observations and goals')
   scope: Annotated[str, pydantic.StringConstraints(pattern=r'^\w+$')] = _fixed(
     'ddpg', 'variable scope'
   )
   relative_goals: Flag = _fixed(False, 'goals relative to achieved goals')
   batch_size: Positive = setting(256, 'transitions per update')
   norm_eps: Number = _fixed(0.01, 'lower bound of the standard deviation')
-  norm_clip: Rate = _fixed(5, 'limit of normalized inputs')
+  norm_clip: Bound = _fixed(5, 'limit of normalized inputs')
 
 
 class Params(Agent):

@@ -299,7 +299,7 @@ class _Creator:
     env = self._make(**given)
     render = getattr(env, 'render', None)
     if len(given) < len(kwargs) and not interfaces.takes(render, 'mode', False):
-      env.close()
+      getattr(env, 'close', lambda: None)()
       raise TypeError("unexpected keyword argument 'render_mode'")
     if isinstance(env, gymnasium.Env):
       return interfaces.Lenient(env, mode) if env is env.unwrapped else env
@@ -367,9 +367,17 @@ def adapt(env: Any) -> Any:
 
   Returns:
     Environment whose actions are fitted to its space, see `spaces.fitting`.
+
+  Raises:
+    UsageError: If it is a vector of environments.
   """
   if isinstance(env, gymnasium.Env):
     return GymnasiumEnv(interfaces.lenient(env))
+  if hasattr(env, 'num_envs'):
+    raise errors.UsageError(
+      f'{type(env).__name__} steps several environments at once; give a single '
+      'one.'
+    )
   return GymEnv(env)
 
 

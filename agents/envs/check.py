@@ -243,6 +243,7 @@ def _check_episode(env, env_id, subjects, report):
 
   first_problem, rewarded, length = None, -np.inf, 0
   done, info, observation = False, {}, None
+  sizes: dict[str, int] = {}
   began = time.perf_counter()
   try:
     played = itertools.islice(_play(env, env_id), _MOST_STEPS + 1)
@@ -254,6 +255,8 @@ def _check_episode(env, env_id, subjects, report):
           report.add(system, _OPENGL)
       if length:
         rewarded = max(rewarded, np.max(reward))
+        sizes = sizes or {k: v.size for k, v in find_numbers(info).items()}
+        _check_info(report, info, sizes, env_id, length)
       first_problem = first_problem or problem
       if length == _RENDER_STEP or (done and length < _RENDER_STEP):
         paused = time.perf_counter()
@@ -277,6 +280,16 @@ def _check_episode(env, env_id, subjects, report):
   report.unseen = list(dict.fromkeys(report.unseen))
   for found in report.problems.values():
     found[:0] = [first_problem] if first_problem else []
+
+
+def _check_info(report, info, sizes, env_id, step):
+  """Check for HER, which stores infos, that each has the same numbers."""
+  if report.problems.get('her') == []:
+    try:
+      for key, size in sizes.items():
+        contract.read_numbers(info, key, size, env_id, step)
+    except errors.EnvError as error:
+      report.add('her', str(error))
 
 
 def _advise_her(env, observation, info, rewarded, episode):

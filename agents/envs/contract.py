@@ -225,18 +225,51 @@ def find_time_limit(env: Any) -> int | None:
 
 
 def find_numbers(info: Mapping[str, Any]) -> dict[str, np.ndarray]:
-  """Return the numbers and arrays of numbers in an info, as vectors."""
+  """Return the numbers and arrays of numbers in an info, as vectors.
+
+  Leaves out keys that are no text.
+  """
   flat = {
     k: np.ravel(guard.to_array(v))
     for k, v in info.items()
-    if not isinstance(v, dict)
+    if isinstance(k, str) and not isinstance(v, dict)
   }
   return {k: v for k, v in flat.items() if v.dtype.kind in 'biuf' and v.size}
+
+
+def read_numbers(
+  info: Mapping[str, Any], key: str, size: int, name: Any, step: int
+) -> np.ndarray:
+  """Return numbers in an info, which the info of the first step has, too.
+
+  Args:
+    info: Info of a step.
+    key: Key of `find_numbers` for the first step.
+    size: Size of its value in the first step.
+    name: Name that the user gave to the environment.
+    step: Number of the step.
+
+  Raises:
+    EnvError: If there are not as many numbers.
+  """
+  value = np.ravel(guard.to_array(info.get(key, ())))
+  if value.size != size or value.dtype.kind not in 'biuf':
+    raise errors.EnvError(
+      f'Environment {name} gives info[{key!r}] = {info.get(key)!r} in step '
+      f'{step}, but numbers of size {size} in its first step; give the same '
+      'numbers in every step.'
+    )
+  return value
 
 
 def _is_box(space):
   # Boxes of gym and of gymnasium are different classes.
   return type(space).__name__ == 'Box'
+
+
+def _is_vector(space):
+  """Whether a space holds vectors with at least one number."""
+  return _is_box(space) and len(space.shape) == 1 and space.shape[0] > 0
 
 
 def _find_other_actions(subject, _):
@@ -250,7 +283,7 @@ def _find_other_actions(subject, _):
       'Box or Discrete space. Wrap the environment and register it under a new '
       'id.'
     )
-  if len(space.shape) != 1:
+  if not _is_vector(space):
     return (
       f'The actions of {subject.name} have shape {space.shape}, but {system} '
       'needs vectors.'
@@ -336,7 +369,7 @@ def _find_no_observed_vector(subject, _):
   except errors.UsageError as error:
     return f'The observation space of {name} does not fit: {error}'
   part = parts.get(subject.key)
-  if part and part['typ'] == 'Box' and len(part['dim']) == 1:
+  if part and part['typ'] == 'Box' and len(part['dim']) == 1 and part['dim'][0]:
     return None
   if part:
     return f'DDPG observes vectors, but the observations of {name} are {space}.'
@@ -349,7 +382,7 @@ def _find_no_observed_vector(subject, _):
 def _find_no_bounded_vector(subject, _):
   """DDPG: actions are bounded vectors."""
   name, space = subject.name, subject.env.action_space
-  if not _is_box(space) or len(space.shape) != 1:
+  if not _is_vector(space):
     return f'The actions of {name} are {space}, but DDPG needs vectors.'
   if not spaces.find_scalable(space).all():
     return (
@@ -382,12 +415,13 @@ def _explain_goals(env):
       f'{found}.'
     )
   for key in GOAL_KEYS:
-    if spaces.vector_box(parts[key]) is None:
+    part = spaces.vector_box(parts[key])
+    if part is None or not part.shape[0]:
       return f'their parts must be vectors, but {key} is {parts[key]}.'
   shapes = {key: parts[key].shape for key in GOAL_KEYS}
   if shapes['achieved_goal'] != shapes['desired_goal']:
     return f'goals must be of one size, but have shapes {shapes}.'
-  if not _is_box(env.action_space) or len(env.action_space.shape) != 1:
+  if not _is_vector(env.action_space):
     return f'actions must be vectors, not {env.action_space}.'
   limit = find_time_limit(env)
   if not limit or limit < 2:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import utils
+from gymnasium.spaces import OneOf, utils
 
 from agents.envs import spaces
 from agents.run import errors
@@ -80,7 +80,8 @@ def parts(space: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
   Texts in them are left out, as no network here reads them.
   """
   below = getattr(space, 'spaces', None)
-  if below is None:
+  # OneOf has spaces to choose from, not parts.
+  if below is None or isinstance(space, OneOf):
     if not path or not spaces.is_text(space):
       yield path, space
     return
@@ -93,11 +94,17 @@ def list_parts(space: Any) -> list[tuple[Path, Any]]:
   """Return paths and spaces of what a vector of an observation consists of.
 
   These are all parts of dictionaries and tuples that are no pictures, or the
-  observation itself. The list is empty if one of them does not become a vector.
+  observation itself. The list is empty if one of them does not become a vector,
+  or if there is no number in all of them.
   """
   found = [(x, y) for x, y in parts(space) if not x or not is_image(y)]
   kinds = {type(part).__name__ for _, part in found}
-  return found if kinds <= set(FLAT) else []
+  return found if kinds <= set(FLAT) and has_numbers(found) else []
+
+
+def has_numbers(listed: list[tuple[Path, Any]]) -> bool:
+  """Return whether any of the spaces, given with paths, is not empty."""
+  return any(0 not in (part.shape or ()) for _, part in listed)
 
 
 def join_spaces(listed: list[tuple[Path, Any]]) -> Any:

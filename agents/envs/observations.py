@@ -39,7 +39,9 @@ def explain(space: Any) -> str | None:
     if type(part).__name__ not in images.FLAT:
       name = '/'.join(map(str, path))
       return f'{name} is {part}' if name else str(part)
-  return None if found else 'it has no parts'
+  if not found:
+    return 'it has no parts'
+  return None if images.has_numbers(found) else f'{space} is empty'
 
 
 class Layout:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import base
-from agents.run import references
+from agents.run import references, schema
 from agents.tools import layers as layers_lib
 from agents.tools.tf1 import tf
 
@@ -31,8 +31,8 @@ class DDPGAgent(base.AgentBase):
       returns transitions, see `samplers.sample_replay`.
 
   Raises:
-    UsageError: If a space has the wrong type, or there are several MPI
-      ranks.
+    UsageError: If a space has the wrong type, a number is out of range, or
+      there are several MPI ranks.
   """
 
   def __init__(
@@ -53,7 +53,7 @@ class DDPGAgent(base.AgentBase):
     base.find_shape(self.action_space, what)
     self._low, self._high = base.find_limits(self.action_space, what)
     self._key = observation_key
-    self._n_update = n_update
+    self._n_update = schema.convert(schema.Positive, n_update, 'n_update')
     self._noise = Noise(len(self._low), **(noise or {}))
     with tf.variable_scope(self.name):
       make, sess = policy or DDPGPolicy, self.session.tf_session()
@@ -197,6 +197,9 @@ class DDPGPolicy:
     actor: Function from observations and bounds to actions.
     critic: Function from observations and actions to values [batch, 1].
 
+  Raises:
+    UsageError: If a number is out of range.
+
   Attributes:
     observed: Placeholder of observations [batch, size].
     chosen: Tensor of their actions [batch, size], without noise.
@@ -216,8 +219,12 @@ class DDPGPolicy:
     actor: Callable[..., tf.Tensor] = actor_network,
     critic: Callable[..., tf.Tensor] = critic_network,
   ) -> None:
-    self._rates = {'actor': actor_rate, 'critic': critic_rate}
-    self._polyak = polyak
+    rates = {'actor': actor_rate, 'critic': critic_rate}
+    self._rates = {
+      k: schema.convert(schema.Rate, v, f'{k}_rate') for k, v in rates.items()
+    }
+    self._polyak = schema.convert(schema.Fraction, polyak, 'polyak')
+    gamma = schema.convert(schema.Fraction, gamma, 'gamma')
     self._functions: dict[str, dict[str, Any]] = {
       'actor': {'func_': actor, 'low': low, 'high': high},
       'critic': {'func_': critic},

@@ -111,7 +111,13 @@ class DDPG(TrainedAgent):
 
   def _read(self, observation):
     if isinstance(observation, Mapping):
-      observation = worker.flatten(observation)[self._key]
+      found = worker.flatten(observation)
+      if self._key not in found:
+        raise ValueError(
+          f'The observation has no {self._key}, which the agent observes, but '
+          f'{", ".join(found)}.'
+        )
+      observation = found[self._key]
     return super()._read(observation)
 
   def _act(self, observation, states, deterministic):

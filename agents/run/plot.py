@@ -128,7 +128,7 @@ def read_seeds(
   """
   seeds: dict[str | None, list[tuple[float, float]]] = {}
   try:
-    for row in log.read_table(path, (x, y)):
+    for row in log.read_table(files.expand(path), (x, y)):
       if phase in (None, row.get('phase')) and row[y]:
         point = float(row[x] or 0), float(row[y] or 0)
         seeds.setdefault(row.get('seed'), []).append(point)

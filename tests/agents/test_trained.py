@@ -101,6 +101,8 @@ def test_batches(logdir):
     for wrong in (observations[:, :2], observations[None]):
       with pytest.raises(ValueError, match='but the agent was trained with'):
         agent.predict(wrong)
+    with pytest.raises(ValueError, match='observation is infinite'):
+      agent.predict([0, 0, np.inf])
     with pytest.raises(ValueError, match='2 states for 3'):
       agent.predict(observations, [None] * 2)
   assert actions.shape == (3, 1) and state is None

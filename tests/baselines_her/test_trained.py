@@ -103,6 +103,15 @@ def test_wrong_observation(logdir):
     }
     with pytest.raises(ValueError, match=r'observation has shape \(3,\)'):
       agent.predict(observation)
+    size = agent.observation_space['observation'].shape
+    observation['observation'] = np.full(size, np.nan)
+    with pytest.raises(ValueError, match='observation is NaN'):
+      agent.predict(observation)
+    del observation['desired_goal']
+    message = 'with achieved_goal, desired_goal, observation, as in the tr'
+    for wrong in (observation, np.zeros(3)):
+      with pytest.raises(ValueError, match=message):
+        agent.predict(wrong)
 
 
 def test_nothing_to_load(tmp_path):

@@ -27,6 +27,9 @@ class Odd(gymnasium.Env):
     fails_at=0,
     warning=None,
     words=False,
+    info=None,
+    observed=None,
+    actions=None,
   ):
     if broken:
       raise KeyError('no such robot')
@@ -38,6 +41,10 @@ class Odd(gymnasium.Env):
     self._goals, self._other, self._end = goals, other_reward, end_at
     space = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float64)
     self.observation_space = space
+    # Function from the number of the step.
+    self._info = info or (lambda step: {})
+    if actions:
+      self.action_space = actions
     if words:
       self.observation_space = gymnasium.spaces.Text(5)
     if goals:
@@ -45,6 +52,9 @@ class Odd(gymnasium.Env):
       self.observation_space = gymnasium.spaces.Dict(
         {key: space for key in keys}
       )
+    self._sampled = observed is not None
+    if observed:
+      self.observation_space = observed
 
   def reset(self, *, seed=None, options=None):
     super().reset(seed=seed)
@@ -63,7 +73,8 @@ class Odd(gymnasium.Env):
       achieved = observation['achieved_goal']
       reward = self.compute_reward(achieved, observation['desired_goal'], {})
       reward += float(self._other)
-    return observation, reward, self._steps == self._end, False, {}
+    info = self._info(self._steps)
+    return observation, reward, self._steps == self._end, False, info
 
   def compute_reward(self, achieved, desired, info):
     return -np.linalg.norm(achieved - desired, axis=-1)
@@ -74,6 +85,8 @@ class Odd(gymnasium.Env):
     return np.zeros((8, 8, 3), self._image)
 
   def _observe(self):
+    if self._sampled:
+      return self.observation_space.sample()
     if self._wrong['shape'] and self._steps >= self._wrong['shape']:
       return np.zeros(4)
     rng = np.random if self._unseeded else self.np_random

@@ -212,5 +212,8 @@ def test_environments_of_whatever_kind():
     assert made.reset().shape == (3,) and len(made.step([0.0])) == 4
   with pytest.raises(EnvError, match='<lambda>.* returns 3'):
     adapters.create(lambda: 3)
+  several = gymnasium.make_vec('Pendulum-v1', 2, vectorization_mode='sync')
+  with pytest.raises(UsageError, match='SyncVectorEnv steps several'):
+    adapters.to_gymnasium(several)
   with pytest.raises(UsageError, match='pass the object again'):
     adapters.create('<Pendulum-v1>')

@@ -2,11 +2,16 @@
 
 import re
 
+import gymnasium
+import numpy as np
 import pytest
 
 from agents import check_env
 from agents.envs import check, opengl
 from tests.agents.envs import odd_gymnasium
+
+EMPTY = gymnasium.spaces.Box(-1, 1, (0,), np.float32)
+CHOICE = gymnasium.spaces.OneOf([EMPTY, gymnasium.spaces.Discrete(3)])
 
 
 def test_what_is_right():
@@ -39,6 +44,18 @@ def test_what_is_right():
     ),
     (dict(), 'her', 'observations must be dictionaries'),
     (dict(kind=odd_gymnasium.Blind), 'planet', 'takes no render_mode'),
+    (dict(observed=CHOICE), 'ppo', r'cannot learn from .*: OneOf\('),
+    (dict(observed=EMPTY), 'ppo', 'Box.* is empty'),
+    (dict(observed=EMPTY), 'pipeline', 'DDPG observes vectors, but'),
+    (dict(actions=EMPTY), 'ppo', r'actions .* shape \(0,\)'),
+    (dict(actions=EMPTY), 'planet', r'actions .* shape \(0,\)'),
+    (dict(actions=EMPTY), 'pipeline', 'DDPG needs vectors'),
+    (dict(actions=EMPTY, goals=True), 'her', 'actions must be vectors'),
+    (
+      dict(goals=True, info=lambda step: {'force': np.zeros(3 - step // 4)}),
+      'her',
+      r"info\['force'\] = .* in step 4, but numbers of size 3 in its first",
+    ),
   ],
 )
 def test_mistakes(mistake, system, sentence):
@@ -103,6 +120,8 @@ def test_program(capsys):
 def test_numbers_of_an_info():
   """Lists of different lengths are no numbers, and no reason to fail."""
   info = {'ragged': [[1], [2, 3]], 'size': 2, 'text': 'x', 'row': [1.5, 2]}
+  # Arrays in the replay have names.
+  info[3] = 4.0
   found = check.find_numbers(info)
   assert {k: v.tolist() for k, v in found.items()} == {
     'size': [2],

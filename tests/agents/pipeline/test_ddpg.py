@@ -163,6 +163,16 @@ def test_network_of_the_tree(session):
     toolbox.get_part(node)
 
 
+@pytest.mark.parametrize(
+  'name, value', [('actor_rate', -1), ('polyak', 2), ('gamma', float('nan'))]
+)
+def test_numbers_out_of_range(session, name, value):
+  with pytest.raises(errors.UsageError, match=f'{name} is'):
+    make_agent(
+      session, policy=functools.partial(ddpg.DDPGPolicy, **{name: value})
+    )
+
+
 def test_noise(session):
   """Starts anew where an episode begins; scaled by the range; correlated."""
   agent = make_agent(session, noise={'sigma': 0.05})
