@@ -319,7 +319,7 @@ def test_infinite_weights_are_not_saved(tmp_path, monkeypatch):
     'checkpoint_dir': str(tmp_path / 'checkpoints'),
     'save_path': str(tmp_path / 'policies'),
   }
-  params = {**SMALL, 'lr': np.inf}
+  params = {**SMALL, 'lr': 1e38}
   with pytest.raises(errors.NotFinite, match='3 updates.*checkpoint: none'):
     learn(tmp_path, override_params=params, **kwargs)
   assert os.listdir(tmp_path / 'checkpoints') == ['params.json']
