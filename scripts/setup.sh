@@ -121,7 +121,8 @@ create_venv() {
 
 install_packages() {
   # uv is much faster than pip, but does not know pip's settings.
-  if ! "$VENV/bin/python" -m pip config list | grep -q 'index-url\|no-index'; then
+  local own_index='[.]index-url\|[.]no-index'
+  if ! "$VENV/bin/python" -m pip config list | grep "$own_index" >/dev/null; then
     "$VENV/bin/uv" pip install -q --python "$VENV/bin/python" "$@" >&2 && return
     say 'uv could not install; trying pip, which takes longer.'
   fi
