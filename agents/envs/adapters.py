@@ -369,7 +369,7 @@ def adapt(env: Any) -> Any:
     Environment whose actions are fitted to its space, see `spaces.fitting`.
 
   Raises:
-    UsageError: If it is a vector of environments.
+    UsageError: If it is a vector environment.
   """
   if isinstance(env, gymnasium.Env):
     return GymnasiumEnv(interfaces.lenient(env))

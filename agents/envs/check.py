@@ -255,7 +255,8 @@ def _check_episode(env, env_id, subjects, report):
           report.add(system, _OPENGL)
       if length:
         rewarded = max(rewarded, np.max(reward))
-        sizes = sizes or {k: v.size for k, v in find_numbers(info).items()}
+        if length == 1:
+          sizes = {k: v.size for k, v in find_numbers(info).items()}
         _check_info(report, info, sizes, env_id, length)
       first_problem = first_problem or problem
       if length == _RENDER_STEP or (done and length < _RENDER_STEP):

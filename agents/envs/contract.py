@@ -240,7 +240,7 @@ def find_numbers(info: Mapping[str, Any]) -> dict[str, np.ndarray]:
 def read_numbers(
   info: Mapping[str, Any], key: str, size: int, name: Any, step: int
 ) -> np.ndarray:
-  """Return numbers in an info, which the info of the first step has, too.
+  """Return a value of an info as a vector, as long as in the first step.
 
   Args:
     info: Info of a step.

@@ -65,6 +65,16 @@ def test_mistakes(mistake, system, sentence):
   assert re.search(sentence, found), found
 
 
+def test_numbers_that_come_later():
+  """HER stores only what the first info has."""
+  env_id = odd_gymnasium.register(
+    'Late',
+    goals=True,
+    info=lambda step: {'force': [0.0] * step} if step > 1 else {},
+  )
+  assert check.check(env_id, ['her']).problems == {'her': []}
+
+
 def test_longer_than_the_check(monkeypatch):
   """An episode that the check leaves has not ended too early."""
   monkeypatch.setattr(check, '_MOST_STEPS', 5)
