@@ -24,6 +24,8 @@ _SYSTEM = {
   errno.ETIMEDOUT,
 }
 _FULL = 'No space left on device', 'Disk quota exceeded'
+# TensorFlow's words for it.
+_NO_MEMORY = 'OOM when allocating'
 
 
 class Parser(argparse.ArgumentParser):
@@ -134,6 +136,13 @@ def _explain(error):
     return 1, (
       'Error: The disk is full, or rather the largest size of a file is '
       'reached. Raise the limit (ulimit -f) to continue.'
+    )
+  if isinstance(error, MemoryError) or _NO_MEMORY in str(error):
+    lines = str(error).splitlines() or ['']
+    details = next((x for x in lines if _NO_MEMORY in x), lines[0])
+    return 1, (
+      'Error: There is not enough memory. Lower what needs most of it, such as '
+      f'the batch size. {details}'.strip()
     )
   if isinstance(error, OSError) and error.errno in _SYSTEM:
     where = f' ({error.filename})' if error.filename else ''

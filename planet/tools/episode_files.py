@@ -60,19 +60,25 @@ def read(
   )[1]
 
 
-def inspect(filename: str) -> dict[str, Kind]:
-  """Check an episode without reading images, and return what it holds.
-
-  All arrays but those of uint8, which cannot have wrong values, are read.
+def inspect(filename: str) -> tuple[dict[str, Kind], dict[str, np.ndarray]]:
+  """Check an episode without reading images.
 
   Args:
     filename: Path of an .npz file.
+
+  Returns:
+    What it holds by name, and all arrays but images of uint8, which cannot have
+    wrong values.
 
   Raises:
     OSError: See `read`.
     ValueError: See `read`.
   """
-  return _open(filename, lambda _, kind: kind.dtype != np.uint8, ())[0]
+
+  def choose(_, kind):
+    return kind.dtype != np.uint8 or len(kind.shape) < 3
+
+  return _open(filename, choose, ())
 
 
 def compare(expected: Mapping[str, str], found: Mapping[str, str]) -> str:

@@ -48,9 +48,10 @@ def check(
   short: dict[str, int] = {}
   fit = 0
   for filename in loaders.list_episodes(directory):
-    kinds = _inspect(filename, unfit, rename)
-    if kinds is None:
+    contents = _inspect(filename, unfit, rename)
+    if contents is None:
       continue
+    kinds, arrays = contents
     found = {
       x: _describe(x, y.shape, y.dtype)
       for x, y in kinds.items()
@@ -58,7 +59,7 @@ def check(
     }
     difference = episode_files.compare(expected, found)
     if not (difference or rename):
-      difference = _find_wide_action(filename)
+      difference = _find_wide_action(arrays['action'])
     if difference:
       unfit[filename] = difference
     elif (length := kinds['reward'].length) < min_length:
@@ -92,9 +93,8 @@ def check(
     loaders.quarantine(filename, reason)
 
 
-def _find_wide_action(filename):
+def _find_wide_action(action):
   """Return in words which action is not within [-1, 1], '' if all are."""
-  action = episode_files.read(filename, ['action'])['action']
   # Room for rounding of whoever scaled them.
   wide = np.abs(action) > 1 + 1e-3
   if not wide.any():
@@ -108,7 +108,7 @@ def _find_wide_action(filename):
 
 
 def _inspect(filename, unfit, rename):
-  """Return what a file holds; None if it is damaged."""
+  """Return kinds and arrays of a file; None if it is damaged."""
   if rename:
     return loaders.read_episode(episode_files.inspect, filename)
   try:
@@ -147,9 +147,10 @@ def find_shapes(
   """
   unfit: dict[str, str] = {}
   for filename in loaders.list_episodes(directory):
-    kinds = _inspect(filename, unfit, rename=False)
-    if kinds is None:
+    contents = _inspect(filename, unfit, rename=False)
+    if contents is None:
       continue
+    kinds, _ = contents
     missing = [x for x in keys if x not in kinds]
     if missing:
       unfit[filename] = f'it has no {", no ".join(missing)}'

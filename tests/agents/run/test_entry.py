@@ -110,6 +110,8 @@ def fail(error):
     (OSError(errno.EFBIG, 'File too large'), 1, 'disk is full'),
     (RuntimeError('x; File too large'), 1, 'ulimit -f'),
     (OSError(errno.EIO, 'Input/output error', 'f'), 1, 'error (f)'),
+    (MemoryError('Unable to allocate 7 TiB'), 1, 'batch size. Unable to'),
+    (RuntimeError('x:\nOOM when allocating y\n[[z]]'), 1, 'size. OOM'),
     (stopping.StopRequested(), 0, 'Stopped.'),
   ],
 )

@@ -103,7 +103,7 @@ def test_steps_that_were_played_are_counted(repeat, least, tmp_path):
       *_, done, _ = env.step(np.zeros(1, np.float32))
   assert episode_folder.EpisodeLog(str(tmp_path)).count_steps() == 10
   for path in tmp_path.iterdir():
-    kinds = episode_files.inspect(str(path))
+    kinds, _ = episode_files.inspect(str(path))
     assert 'simulator_steps' not in kinds
     assert kinds['reward'].length == 1 + max(least, -(-5 // repeat))
 
