@@ -169,7 +169,10 @@ def train(
     )
     stack.callback(env.close)
     graph = utility.define_simulation_graph(env, config.algorithm, config, comm)
-    loop = _define_loop(graph, stored.folder, config, observers(), comm)
+    made = observers()
+    for observer in made:
+      stack.callback(observer.close)
+    loop = _define_loop(graph, stored.folder, config, made, comm)
     yield from _run(loop, graph, config, comm, threads, stored)
 
 

@@ -153,9 +153,12 @@ def forget_epochs(folder: str, first: int) -> None:
     first: First epoch to remove.
   """
 
-  def keep(row: Mapping[str, Any]) -> bool:
-    epoch = row.get('epoch', row.get('step'))
-    return epoch in (None, '') or float(epoch) < first
+  def keep(row: Any) -> bool:
+    try:
+      return float(row.get('epoch', row.get('step'))) < first
+    except (AttributeError, TypeError, ValueError):
+      # A row of something else.
+      return True
 
   for name in ('progress.csv', 'progress.json', 'metrics.jsonl'):
     path = os.path.join(folder, name)

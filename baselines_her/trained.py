@@ -27,7 +27,8 @@ class HER(TrainedAgent):
     path: Folder of a run, for its best policy, or a file such as
       `policies/policy_best.pkl`.
     noise_eps: Standard deviation of the exploration noise, as a fraction of the
-      maximum action; only for `predict` with `deterministic=False`.
+      maximum action; only for `predict` with `deterministic=False`. By default
+      that of the training.
     random_eps: Probability of a random action, likewise.
     trust: Your modules that the policy may import: a name or a list of names.
 
@@ -41,13 +42,17 @@ class HER(TrainedAgent):
   def __init__(
     self,
     path: str | os.PathLike[str],
-    noise_eps: float = 0.2,
-    random_eps: float = 0.3,
+    noise_eps: float | None = None,
+    random_eps: float | None = None,
     trust: references.Trusted = None,
   ) -> None:
     super().__init__()
-    self._exploration = {'noise_eps': noise_eps, 'random_eps': random_eps}
     self.policy = policy = policies.load(path, trust)
+    settings = policy.settings
+    self._exploration = {
+      'noise_eps': settings.noise_eps if noise_eps is None else noise_eps,
+      'random_eps': settings.random_eps if random_eps is None else random_eps,
+    }
     self._max_length = policy.T
     self.logdir, self._sess = policies.find_run(path), policy.sess
     sizes = zip(check.GOAL_KEYS, (policy.dimo, policy.dimg, policy.dimg))

@@ -12,8 +12,8 @@ from agents.run import files
 class VecVideoRecorder(Wrapper):
   """Writes an .mp4 file whenever a trigger asks for one.
 
-  The environments must run in processes without TensorFlow, created with
-  `render=True`.
+  The environments must run in processes without TensorFlow, created with a
+  `render` mode.
 
   Args:
     venv: Vector of environments.

@@ -42,7 +42,7 @@ def load(
 
   Raises:
     UsageError: If there is no run, no checkpoint or no such task, or a
-      parameter does not belong to the planner.
+      parameter is not one of those that playing may change.
   """
   restored = restore(logdir, checkpoint, params, seed, trust)
   config = restored.config

@@ -121,12 +121,11 @@ class EnvHost:
   def _request(self, *request):
     with self._lock:
       self._check()
-      number = next(self._sent)
-      try:
+      # If the host is gone, an explanation may wait in the pipe; `_receive`
+      # reads it. A request that cannot be pickled has no reply.
+      with contextlib.suppress(OSError):
         self._conn.send(request)
-      except (OSError, ValueError):
-        # An explanation may wait in the pipe; `_receive` reads it.
-        pass
+      number = next(self._sent)
     return lambda: self._receive(number)
 
   def _receive(self, number):

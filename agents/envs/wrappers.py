@@ -64,23 +64,6 @@ def _foreign():
 
 
 @references.nameable
-class FitActions(Wrapper):
-  """Turn actions into legal ones of the environment, see `spaces.fitting`.
-
-  The last wrapper before environments that need no other adapter.
-  """
-
-  adapts = True
-
-  def __init__(self, env: Any):
-    super().__init__(env)
-    self._fit = spaces.fitting(env.action_space)
-
-  def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
-    return self._env.step(self._fit(action), *args, **kwargs)
-
-
-@references.nameable
 class OneHotAction(Wrapper):
   """Select a discrete action by the largest entry of a vector.
 

@@ -126,11 +126,11 @@ class Runner:
     }
     training = ['train', 'test'] if self._settings.test_act else ['train']
     wanted = ['eval'] if session.is_playing else training
-    self.explorer = {
-      mode: part(x)(session, self.agents, mode=mode)
-      for mode, x in params['explorer'].items()
-      if mode in wanted
-    }
+    self.explorer = {}
+    for mode, x in params['explorer'].items():
+      if mode in wanted:
+        self.explorer[mode] = part(x)(session, self.agents, mode=mode)
+        session.on_close(self.explorer[mode].close)
     self._initialize()
     if session.is_loading:
       self.load()
@@ -140,9 +140,11 @@ class Runner:
   def train(self) -> None:
     """Run until all epochs are done, or the user or a limit stops the run.
 
-    Finishes with a checkpoint and a report unless an error occurs.
+    Finishes with a report unless an error occurs, and with a checkpoint as
+    `agents.run.life.run` says.
     """
     self._began = time.monotonic()
+    self.session.begin()
     settings, state, comm = self._settings, self.state, self.session.comm
     if comm.Get_rank() == 0:
       total = settings.n_epochs * settings.n_cycles
@@ -158,8 +160,6 @@ class Runner:
     finally:
       if self._progress:
         self._progress.close()
-      for explorer in self.explorer.values():
-        explorer.close()
 
   def train_cycle(self) -> None:
     """Explore, store and learn once."""

@@ -16,7 +16,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import util
 from typing import Annotated, Any
 
@@ -208,9 +208,8 @@ class Session:
         return None
       if args.resume:
         path = self.loaded[0]
-        if 'runner.n_epochs' in args.repeal:
-          folder.unmark(path, _DONE)
-        if folder.has(path, _DONE):
+        goes_on = 'runner.n_epochs' in args.repeal
+        if folder.has(path, _DONE) and not goes_on:
           raise SessionFinished(
             f'The training in {path} is finished. To continue it, raise the '
             'number of epochs: --repeal \'{"runner.n_epochs": N}\'.'
@@ -316,7 +315,11 @@ class Session:
 
   def _add_output(self, output):
     self.writer.outputs.append(output)
-    self._open.callback(output.close)
+    self.on_close(output.close)
+
+  def on_close(self, function: Callable[[], Any]) -> None:
+    """Call a function at the end of the session, even if it cannot start."""
+    self._open.callback(function)
 
   def folder(self, name: str) -> str | None:
     """Create a folder in the session; return its path, None without one."""
@@ -412,6 +415,11 @@ class Session:
       self.logger.warn(
         f'Resuming after epoch {epoch}; newer checkpoints are now in {moved}.'
       )
+
+  def begin(self) -> None:
+    """Record that a training begins or continues."""
+    if self.path:
+      folder.unmark(self.path, _DONE)
 
   def mark_as_done(self) -> None:
     """Record that all epochs are done."""

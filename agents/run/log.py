@@ -292,8 +292,8 @@ class MetricsWriter:
 
   Every line holds `phase`, `step` of the phase, `global_step`, `wall_time`,
   `env_steps`, and the scalars by the names that users see, see
-  `agents.run.names`. Leaves out infinite values and NaN. If a killed run
-  repeats steps after a restart, they appear twice, and the later line counts.
+  `agents.run.names`. Leaves out infinite values and NaN. Trainings that
+  continue first remove what they repeat, see `cut_metrics`.
 
   The scalars also go to event files in the folder `scalars`, indexed by
   environment steps. In a training, its method `log` writes here, too.

@@ -6,7 +6,6 @@ errors. Overrides are YAML, see `parse_mapping`.
 """
 
 import ast
-import copy
 import math
 import numbers
 import pathlib
@@ -150,18 +149,6 @@ class Settings(pydantic.BaseModel):
     """Return why a run cannot change a setting; None if it can."""
     extra: Any = cls.model_fields[name].json_schema_extra
     return extra['fixed']
-
-  @classmethod
-  def borrow(cls, name: str, fixed: str | None = None) -> tuple[Any, Any]:
-    """Return the type and declaration of a setting for use in another class.
-
-    Args:
-      name: Name of the setting.
-      fixed: See `setting`.
-    """
-    field = copy.copy(cls.model_fields[name])
-    field.json_schema_extra = {'fixed': fixed}
-    return field.annotation, field
 
   @classmethod
   def check(

@@ -76,8 +76,10 @@ class WandbMirror:
     self._run.log({**scalars, _STEP: step})
 
   def close(self) -> None:
-    """Send the remaining scalars and end the run."""
-    self._run.finish()
+    """Send the remaining scalars and end the run; safe to call twice."""
+    if self._run:
+      self._run.finish()
+    self._run = None
 
 
 def check(project: str | None, folder: str | None = '.') -> None:

@@ -77,7 +77,7 @@ class Observer:
     """A checkpoint was written."""
 
   def close(self) -> None:
-    """The machine has stopped."""
+    """The machine has stopped; may be called twice."""
 
 
 class PhaseMachine:
@@ -133,10 +133,6 @@ class PhaseMachine:
     self._saver: Any = None
     self._finite: list[Any] = []
 
-  def add_observer(self, observer: Observer) -> None:
-    """Notify an `Observer` of events from now on."""
-    self._observers.append(observer)
-
   def _execute(self, sess, phase, phase_step, reset, log, report):
     """Run the graph once; returns summary, score and new global step."""
     raise NotImplementedError
@@ -183,9 +179,9 @@ class PhaseMachine:
     writers = [x.writer for x in self._phases if x.writer]
     for writer in writers if self._closed else ():
       writer.reopen()
-    if self._logdir:
-      self._best_score = checkpoint.read_best_score(self._logdir)
     try:
+      if self._logdir:
+        self._best_score = checkpoint.read_best_score(self._logdir)
       while not (max_step and global_step >= max_step):
         if self.should_stop():
           break

@@ -30,6 +30,7 @@ from agents.run import (
   references,
   stopping,
 )
+from agents.tools.wrappers import STEPS_OF_ACTION
 
 if TYPE_CHECKING:
   from planet.trained import Restored
@@ -66,12 +67,12 @@ def main(args: Any) -> None:
   overview = bool(filename) and tasks.are_alike(restored.config.tasks)
   try:
     for episode in play(restored, args.episodes, overview):
-      steps = len(episode.rewards) * episode.action_repeat
       if episode.metrics and 'unscaled return' in episode.metrics:
         scaled = ' (scaled)'
       print(
         f'Episode {episode.number} of {episode.task}: '
-        f'return {episode.score:.1f}{scaled}, {steps} environment steps.'
+        f'return {episode.score:.1f}{scaled}, {episode.env_steps} environment '
+        f'steps.'
         f'{_describe(episode.metrics)}',
         flush=True,
       )
@@ -124,8 +125,8 @@ def play(
       ):
         for number in range(1, episodes + 1):
           bar.start_phase(f'Episode {number}', task.max_length, 0, 0)
-          facts = {'number': number, 'action_repeat': task.action_repeat}
-          episode = play_once(agent, env, bar, overview, **facts)
+          repeat = task.action_repeat
+          episode = play_once(agent, env, bar, overview, repeat, number=number)
           more = {'metrics': env.metrics if _has_metrics(task, env) else None}
           if config.observation == 'both':
             more['observations'] = agent.split_images(episode.observations)
@@ -137,6 +138,7 @@ def play_once(
   env: Any,
   bar: progress.Progress,
   overview: bool = False,
+  action_repeat: int = 1,
   **facts: Any,
 ) -> Any:
   """Play and record one episode.
@@ -148,13 +150,15 @@ def play_once(
     env: Training environment, with the interface of this project.
     bar: Progress display.
     overview: Whether to keep the `overview` of the environment, if it has one.
+    action_repeat: Environment steps per action.
     **facts: Further entries of the result.
 
   Returns:
     AttrDict of `task`, `score`, `rewards` float32 [time], `actions` float32
     [time, size], `observations` [time, ...], each after the action with the
-    same index, `maps`, uint8 [time, height, width, 3] or None, and `captions`,
-    the texts in the infos.
+    same index, `maps`, uint8 [time, height, width, 3] or None, `captions`, the
+    texts in the infos, `action_repeat`, and `env_steps`, the number of
+    environment steps, less for an action that the end of the episode cuts.
 
   Raises:
     StopRequested: If the user asks to stop.
@@ -163,8 +167,8 @@ def play_once(
 
   steps: list[tuple] | None = None
   while steps is None:
-    steps = _try_episode(agent, env, bar, overview)
-  observations, actions, rewards, maps, captions = zip(*steps)
+    steps = _try_episode(agent, env, bar, overview, action_repeat)
+  observations, actions, rewards, maps, captions, counts = zip(*steps)
   return AttrDict(
     task=agent.task.name,
     score=sum(map(float, rewards)),
@@ -173,11 +177,13 @@ def play_once(
     observations=np.stack(observations),
     maps=None if maps[-1] is None else np.stack(maps),
     captions=captions,
+    action_repeat=action_repeat,
+    env_steps=sum(counts),
     **facts,
   )
 
 
-def _try_episode(agent, env, bar, overview):
+def _try_episode(agent, env, bar, overview, action_repeat):
   """Return what each step of an episode shows, None if one fails."""
   agent.reset()
   observ, done = env.reset(), False
@@ -190,7 +196,8 @@ def _try_episode(agent, env, bar, overview):
       return None
     above = getattr(env, 'overview', None) if overview else None
     caption = info.get('caption')
-    steps.append((observ, action, np.float32(reward), above, caption))
+    count = info.get(STEPS_OF_ACTION, action_repeat)
+    steps.append((observ, action, np.float32(reward), above, caption, count))
     bar.update(1, len(steps))
   return steps
 

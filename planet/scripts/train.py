@@ -128,21 +128,33 @@ def process(
   config = resume.define_config(logdir, args)
   config = resume.check(config, logdir, ranks.size)
   yield from config.report
-  utility.save_config(config, logdir)
+
+  def begin():
+    utility.save_config(config, logdir)
+    for marker in ('FAIL', 'DONE'):
+      folder.unmark(logdir, marker)
+
+  resumes = bool(config.checkpoint_to_load)
+  if not resumes:
+    begin()
   _logger.info('Train in %s.', logdir)
-  for marker in ('FAIL', 'DONE'):
-    folder.unmark(logdir, marker)
   ranks.comm.bcast((logdir, config))
   mirrors = wandb_mirror.make_mirrors(
     args.wandb, logdir, {'config': args.config, **args.params}
   )
-  with messages.write_messages(os.path.join(logdir, 'log.txt')):
-    yield from _train_graph(config, logdir, ranks, mirrors)
+  with contextlib.ExitStack() as stack:
+    for mirror in mirrors:
+      stack.callback(mirror.close)
+    path = os.path.join(logdir, 'log.txt')
+    stack.enter_context(messages.write_messages(path))
+    # A checkpoint that cannot be restored leaves the run as it was.
+    on_start = begin if resumes else None
+    yield from _train_graph(config, logdir, ranks, mirrors, on_start)
   if ranks.should_stop() and resume.is_unfinished(logdir, config):
     raise stopping.StopRequested('The user asked to stop.')
 
 
-def _train_graph(config, logdir, ranks, mirrors=()):
+def _train_graph(config, logdir, ranks, mirrors=(), on_start=None):
   """Collect the initial episodes, then train; yield after each epoch."""
   from agents.tools import devices
   from planet import training
@@ -153,7 +165,9 @@ def _train_graph(config, logdir, ranks, mirrors=()):
 
   utility.collect_initial_episodes(config, ranks)
   statistics = None
-  if config.observation != 'image':
+  # A checkpoint has them, and the first rank sends its own to the others.
+  needed = ranks.is_first and not config.checkpoint_to_load
+  if needed and config.observation != 'image':
     keys = [x for x in config.observation_keys if x != 'image']
     statistics = episode_folder.read_statistics(config.train_dir, keys)
   config = config.replace(
@@ -189,9 +203,12 @@ def _train_graph(config, logdir, ranks, mirrors=()):
     if ranks.size > 1:
       _logger.info('%s', ranks.describe())
   scores = utility.train(
-    training.define_model, dataset, logdir, config, displays, ranks
+    training.define_model, dataset, logdir, config, displays, ranks, on_start
   )
-  with contextlib.closing(scores):
+  with contextlib.ExitStack() as stack:
+    for display in displays:
+      stack.callback(display.close)
+    stack.enter_context(contextlib.closing(scores))
     for _ in scores:
       try:
         yield displays[0].record.take() if displays else {}

@@ -130,6 +130,8 @@ class Run:
       stopping.sleep(self._ping_every)
       if stopping.requested() or not self._owns():
         raise SkipRun(self.logdir)
+      # The next one follows in `ping_every` seconds.
+      self._write_ping()
       self._lock = lock.pop_all()
 
   def __iter__(self) -> Generator[Any, None, None]:

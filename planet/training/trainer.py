@@ -30,7 +30,8 @@ class Trainer(phases.PhaseMachine):
       `planet.training.precision`; `checkpoint_to_load`, name of the checkpoint
       to restore from the logdir, '' for none, None for the newest, which it
       searches for; `checkpoint_at_end`, whether to save one when iteration
-      ends or is interrupted.
+      ends or is interrupted; `checkpoint_secs`, see `PhaseMachine`; `debug`,
+      whether the run is too short to optimize its graph.
     ranks: Processes that train together; only the first one writes to the
       logdir. Only this process by default.
     **more: `best_phase` and `observers`, see `PhaseMachine`.
@@ -40,6 +41,7 @@ class Trainer(phases.PhaseMachine):
     score_weight: Weight of this process in the mean score.
     may_play: Function that returns whether environment steps are left;
       otherwise training ends after the epoch.
+    on_start: Function that is called once the variables are restored.
     global_step: Number of examples over all phases, int64 variable.
     step: Number of examples within the current phase, int32 placeholder.
     phase: Name of the current phase, string placeholder.
@@ -64,6 +66,7 @@ class Trainer(phases.PhaseMachine):
     self._has_logdir = bool(logdir)
     self.score_weight = 1.0
     self.may_play: Callable[[], bool] = lambda: True
+    self.on_start: Callable[[], None] | None = None
     self._config: Any = config or {}
     self.checkpoint_secs = self._config.get('checkpoint_secs')
     self.saves_at_end = bool(self._config.get('checkpoint_at_end'))
@@ -165,6 +168,8 @@ class Trainer(phases.PhaseMachine):
       session = tf.Session(config=options)
     try:
       global_step = self._initialize(session)
+      if self.on_start:
+        self.on_start()
       yield from self._iterate(session, global_step, max_step)
     finally:
       if sess is None:

@@ -59,6 +59,7 @@ def train(
   config: AttrDict,
   observers: Iterable[phases.Observer] = (),
   ranks: Ranks | None = None,
+  on_start: Callable[[], None] | None = None,
 ) -> Generator[float, None, None]:
   """Train a model for the configured number of steps.
 
@@ -70,6 +71,7 @@ def train(
     config: Configuration.
     observers: List of `agents.tools.phases.Observer` to notify.
     ranks: Processes that train together; only this one by default.
+    on_start: Function to call once the variables are restored.
 
   Yields:
     Mean score of each test phase; NaN after each training phase without any.
@@ -77,6 +79,7 @@ def train(
   trainer = Trainer(
     logdir, config, ranks, best_phase='test', observers=observers
   )
+  trainer.on_start = on_start
   parts = [x.get('part', 1.0) for x in config.test_collects.values()]
   trainer.score_weight = sum(parts)
   if total := config.get('total_env_steps'):

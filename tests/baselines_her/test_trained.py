@@ -18,7 +18,8 @@ def logdir(tmp_path_factory):
   folder = str(tmp_path_factory.mktemp('run'))
   code = run.run(
     ['run', '--env=FetchReach-v1', '--num_timesteps=100', '--seed=1']
-    + [f'--log_path={folder}', '--n_test_rollouts=1', *SETTINGS]
+    + [f'--log_path={folder}', '--n_test_rollouts=1', '--random_eps=0']
+    + SETTINGS
   )
   assert code == 0
   return folder
@@ -49,6 +50,16 @@ def test_two_agents_at_once(logdir):
   assert state is None
   assert (first == second).all() and (first != noisy).any()
   assert first.dtype == np.float32 and first.shape == (4,)
+
+
+def test_exploration_is_that_of_the_training(logdir):
+  """Unless it is given; this training takes no random actions."""
+  with baselines_her.load(logdir, noise_eps=0.0) as agent:
+    space = agent.observation_space
+    observation = {key: np.ones(x.shape) for key, x in space.items()}
+    first, _ = agent.predict(observation, deterministic=True)
+    for _ in range(20):
+      assert (agent.predict(observation)[0] == first).all()
 
 
 def test_a_batch_takes_one_run_of_the_graph(logdir, monkeypatch):

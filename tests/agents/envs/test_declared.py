@@ -188,10 +188,10 @@ def test_videos_show_what_the_environment_offers():
   task = tasks.define(TASK, parameters.build('debug', {'tasks': [TASK]}))
   env = recording_env(task.env_ctor, None, ['image'], 1)
   bar = argparse.Namespace(update=lambda *unused: None)
-  facts = {'number': 1, 'action_repeat': 1}
-  episode = evaluate.play_once(Agent(), env, bar, overview=True, **facts)
+  episode = evaluate.play_once(Agent(), env, bar, overview=True, number=1)
   assert episode.maps.shape == (20, 9, 9, 3)
   assert episode.captions == ('0.5',) * 20
+  assert episode.env_steps == 20
   # Two lines of text.
   assert evaluate.annotate(episode).shape[1:] == (256 + 48, 256 + 256, 3)
 

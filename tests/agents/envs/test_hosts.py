@@ -2,6 +2,7 @@
 
 import functools
 import os
+import pickle
 import signal
 import sys
 
@@ -46,6 +47,15 @@ def test_recorded_transitions(start, strategy):
   assert str(env.observation_space.shape) == expected['space']
   assert env.observation_space is env.observation_space
   assert env.call('render')().shape == env.render().shape == (6, 8, 3)
+
+
+def test_a_call_that_cannot_be_sent(start):
+  """It fails alone; later calls get their own results."""
+  env = start(scripted_envs.VectorEnv)
+  with pytest.raises((AttributeError, pickle.PicklingError)):
+    env.call('render', lambda: 0)
+  assert env.reset().tolist() == [0, 2]
+  assert env.step(ACTION)[0].tolist() == [1, 2]
 
 
 @both

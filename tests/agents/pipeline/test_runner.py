@@ -14,6 +14,7 @@ from agents.pipeline.loader import Loader
 from agents.run import checkpoint, errors, schema
 from agents.tools.tf1 import tf
 from tests.agents import training_runs
+from tests.agents.pipeline import toy
 from tests.agents.pipeline.test_session import load, start
 
 
@@ -67,6 +68,26 @@ def test_contents_of_memories(tmp_path, policy, kept):
   assert warned == (not kept)
   if kept:
     assert len(read_checkpoint(path)[1]['memory']['train']['values']) == 9
+
+
+def test_a_finished_session_that_cannot_go_on(tmp_path, capsys):
+  """It stays finished."""
+  assert start(tmp_path) == 0
+  path = tmp_path / 'all' / 'run'
+  for data in path.glob('checkpoints/*/model.ckpt.data-*'):
+    data.write_bytes(bytes(data.stat().st_size))
+  assert load(path, '--resume', '--repeal', '{"runner.n_epochs": 9}') == 2
+  assert 'damaged' in capsys.readouterr().err
+  assert (path / 'done.lock').exists()
+
+
+@pytest.mark.parametrize('words', [(), ('--create-session-only',)])
+def test_explorers_are_closed(tmp_path, monkeypatch, words):
+  closed = []
+  close = lambda self: closed.append(self.mode)
+  monkeypatch.setattr(toy.NumberExplorer, 'close', close)
+  assert start(tmp_path, *words) == 0
+  assert sorted(closed) == ['test', 'train']
 
 
 def test_old_checkpoints_are_removed(tmp_path):

@@ -85,8 +85,7 @@ def test_recorded_schedule(name, tmp_path):
   step = tf.Variable(spec['start_step'], False, dtype=tf.int32)
   placeholders = [tf.placeholder(tf.bool, ()) for _ in range(3)]
   recorder = Recorder()
-  loop = Loop(str(tmp_path), step, *placeholders)
-  loop.add_observer(recorder)
+  loop = Loop(str(tmp_path), step, *placeholders, observers=[recorder])
   define_phases(loop, spec, placeholders, recorder.rows)
   with graphs.session() as sess:
     scores = list(
@@ -209,8 +208,8 @@ def test_killed_while_storing(tmp_path):
   events: list[tuple[str, int]] = []
   step = tf.Variable(0, False, dtype=tf.int32)
   log, report = [tf.placeholder(tf.bool, ()) for _ in range(2)]
-  loop = Loop(str(tmp_path), step, log=log, report=report)
-  loop.add_observer(Events())
+  seen = [Events()]
+  loop = Loop(str(tmp_path), step, log=log, report=report, observers=seen)
   summary = tf.summary.scalar('row', 1.0)
   loop.add_phase('eval', True, 3.0, summary, 2, 2, 2, 2)
   with graphs.session() as sess, pytest.raises(Killed):

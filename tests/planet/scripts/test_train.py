@@ -286,6 +286,22 @@ def test_busy_run(tmp_path, capsys):
   assert 'Another process is using the run' in sentence
 
 
+def test_a_checkpoint_that_cannot_be_restored(finished, tmp_path, capsys):
+  """The run stays finished, with its own limit of steps."""
+  logdir = tmp_path / 'copy'
+  shutil.copytree(finished[0], logdir)
+  run = logdir / '00001'
+  (data,) = run.glob('model.ckpt-40.data-*')
+  data.write_bytes(bytes(data.stat().st_size))
+  before = (run / 'config.yaml').read_bytes()
+  args = ['--logdir', str(logdir), '--config', 'debug']
+  assert train.run([*args, '--params', '{max_steps: 60}']) == 2
+  assert 'damaged' in capsys.readouterr().err
+  assert (run / 'config.yaml').read_bytes() == before
+  assert (run / 'DONE').exists()
+  assert not [x for x in threading.enumerate() if 'tick' in x.name]
+
+
 @pytest.mark.slow
 def test_resume_after_the_end(finished, tmp_path):
   """With more steps, training goes on at the stored step."""

@@ -236,6 +236,19 @@ def test_pings_are_kept_up(tmp_path):
   assert running.read_ping(str(tmp_path))[1] > 0.3
 
 
+def test_the_first_ping_is_in_time(tmp_path, monkeypatch):
+  """Waiting for other workers does not count as silence."""
+
+  def wait(seconds):
+    path = str(tmp_path / 'PING')
+    before = os.path.getmtime(path) - seconds
+    os.utime(path, (before, before))
+
+  monkeypatch.setattr(stopping, 'sleep', wait)
+  make_run(tmp_path, ping_every=30).claim()
+  assert running.read_ping(str(tmp_path))[1] < 15
+
+
 def test_pings_outlive_an_error(tmp_path, monkeypatch):
   run = make_run(tmp_path, ping_every=0.05)
   run.claim()

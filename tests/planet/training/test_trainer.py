@@ -57,8 +57,8 @@ class Recorder(phases.Observer):
 
 def define_trainer(logdir, config, recorder):
   """Trainer whose score is the phase step plus one."""
-  trainer = Trainer(str(logdir), AttrDict(checkpoint_to_load=None))
-  trainer.add_observer(recorder)
+  loads = AttrDict(checkpoint_to_load=None)
+  trainer = Trainer(str(logdir), loads, observers=[recorder])
   score = tf.py_func(
     recorder.note,
     [trainer.step, trainer.phase, trainer.log, trainer.reset],
@@ -121,8 +121,8 @@ def count_steps(logdir, max_step, fail_at=None, **config):
   """Run a trainer of one phase; returns it with the steps that were fed."""
   tf.reset_default_graph()
   recorder = Recorder()
-  trainer = Trainer(logdir and str(logdir), AttrDict(config))
-  trainer.add_observer(recorder)
+  logdir = logdir and str(logdir)
+  trainer = Trainer(logdir, AttrDict(config), observers=[recorder])
 
   def note(step, *more):
     if step == fail_at:
