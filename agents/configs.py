@@ -5,8 +5,10 @@ plain text: a name of this project, or `module:name` for user code.
 """
 
 import functools
+import inspect
 import pkgutil
 import re
+import types
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -358,12 +360,45 @@ def describe() -> list[str]:
   return [*lines, '', 'parameters (name, default, meaning):', *Config.table()]
 
 
-def __getattr__(name: str) -> Any:
-  """Return a configuration as a function, with objects instead of names."""
-  if name not in CHOICES:
-    raise AttributeError(f'There is no configuration {name!r}.')
-  return functools.partial(_resolve, name)
-
-
-def _resolve(name):
+def _resolve(name: str) -> dict[str, Any]:
+  """Return a configuration with objects instead of names."""
   return {k: v if k == 'env' else find(v) for k, v in make(name).items()}
+
+
+default = functools.partial(_resolve, 'default')
+# Also for functions that users add here.
+globals().update({x: functools.partial(_resolve, x) for x in CHOICES})
+
+
+def call(name: str | None) -> dict[str, Any] | None:
+  """Call a user's function of the original's form.
+
+  Args:
+    name: Name of a function without arguments that was added to this module,
+      or `module:function`.
+
+  Returns:
+    Values that differ from those of `default`. None if there is no such
+    function.
+
+  Raises:
+    UsageError: If the module does not have the function, or it has arguments
+      or returns no mapping.
+  """
+  found = globals().get(name)
+  if name and ':' in name:
+    found = references.resolve(name, references.EVERYTHING)
+  elif not isinstance(found, types.FunctionType):
+    return None
+  if not callable(found) or inspect.signature(found).parameters:
+    raise errors.UsageError(
+      f'Configuration {name} is no function without arguments.'
+    )
+  config: Any = found()
+  if not isinstance(config, Mapping):
+    raise errors.UsageError(
+      f'Function {name} returns {type(config).__name__}; return a mapping, '
+      'such as agents.configs.default() with other values.'
+    )
+  usual = default()
+  return {k: v for k, v in config.items() if k not in usual or usual[k] != v}

@@ -57,6 +57,8 @@ def claim(
     # The run has settings of its own.
     name = 'default'
   config, given = _combine(name, overrides)
+  if name:
+    name = name.rpartition(':')[2]
   if logdir and timestamp and not path:
     path = os.path.join(logdir, f'{timestamp}-{name}')
   elif path and timestamp not in (None, os.path.basename(path).split('-')[0]):
@@ -229,8 +231,9 @@ def _count_steps(config):
 def _combine(name, overrides):
   """Return the configuration of a new run, and its given part."""
   given = {k: v for k, v in (overrides or {}).items() if v is not None}
-  given = configs.Config.check(given)
-  config = {**configs.make(name), **given}
+  own = configs.call(name)
+  given = configs.Config.check({**(own or {}), **given})
+  config = {**configs.make(name if own is None else 'default'), **given}
   config = configs.import_own(config, references.EVERYTHING)
   if adapters.is_environment(config.get('env')):
     if given.get('num_agents', 1) != 1:
@@ -311,7 +314,7 @@ def _check_name(run, name, config, given):
   own = os.path.basename(run.folder).partition('-')[2]
   if own == name:
     return
-  names = _FIXED & {*configs.CHOICES[name]} - {*given}
+  names = _FIXED & {*configs.CHOICES.get(name, ())} - {*given}
   wanted = configs.to_plain(config)
   different = folder.compare(run.settings, wanted, names)
   if different:

@@ -57,7 +57,10 @@ def define_flags(flag_values: Any = FLAGS) -> None:
     **into,
   )
   tf.app.flags.DEFINE_string(
-    'config', None, 'Configuration, see below.', **into
+    'config',
+    None,
+    'Configuration, see below; or module:function of yours, see docs/ppo.md.',
+    **into,
   )
   tf.app.flags.DEFINE_boolean(
     'env_processes',

@@ -7,7 +7,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents import runs, utility
+from agents import configs, networks, runs, utility
 from agents.envs import spaces
 from agents.run import checkpoint, errors, files
 from tests import counting, scripted_envs
@@ -51,6 +51,43 @@ def test_new_run(tmp_path):
   assert config.steps == 60 and os.listdir(config.logdir) == ['lock']
   assert prepare(tmp_path, '7').logdir == str(tmp_path / '7-default')
   assert runs.prepare('default', SMALL).logdir is None
+
+
+def own_config():
+  config = configs.pybullet_pendulum()
+  config.update(num_agents=2, network=networks.feed_forward_gaussian)
+  return config
+
+
+@pytest.mark.parametrize('name', ['own_config', f'{__name__}:own_config'])
+def test_function_of_the_user(name, tmp_path, monkeypatch):
+  """It is a configuration, as are functions added to the original's file."""
+  monkeypatch.setattr(configs, 'own_config', own_config, raising=False)
+  config = prepare(tmp_path, '1', name)
+  assert config.logdir == str(tmp_path / '1-own_config')
+  assert (config.env, config.num_agents) == ('Pendulum-v1', 2)
+  assert config.max_length == 200
+  utility.save_config(config, config.logdir)
+  assert prepare(tmp_path, None, name).logdir == config.logdir
+  # The user's values are given ones.
+  monkeypatch.setattr(
+    configs, 'own_config', lambda: dict(own_config(), max_length=3)
+  )
+  if name == 'own_config':
+    assert prepare(tmp_path, None, name).logdir != config.logdir
+
+
+@pytest.mark.parametrize(
+  'function, words',
+  [
+    ('tests.agents.test_runs:refuse', 'is no function without arguments'),
+    ('tests.agents.test_runs:SMALL', 'is no function without arguments'),
+    ('agents.configs:describe', 'returns list; return a mapping'),
+    ('tests.agents.test_runs:absent', 'Cannot find'),
+  ],
+)
+def test_wrong_functions_of_the_user(function, words):
+  assert words in refuse(runs.prepare, function)
 
 
 def test_newest_unfinished_run_is_continued(tmp_path):
@@ -440,7 +477,7 @@ def test_parameters_that_may_be_zero(name):
     (None, 'Give --config'),
     ('pybullet_pendulun', 'Did you mean pybullet_pendulum'),
     ('functools', 'is unknown'),
-    ('describe', 'is unknown'),
+    ('describe', 'returns list'),
     ('default', 'names no environment'),
   ],
 )
