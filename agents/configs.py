@@ -385,7 +385,7 @@ def call(name: str | None) -> dict[str, Any] | None:
     UsageError: If the module does not have the function, or it has arguments
       or returns no mapping.
   """
-  found = globals().get(name)
+  found = globals().get(name or '')
   if name and ':' in name:
     found = references.resolve(name, references.EVERYTHING)
   elif not isinstance(found, types.FunctionType):
