@@ -10,6 +10,7 @@ import datetime
 import functools
 import logging
 import os
+import sys
 import tempfile
 import threading
 import time
@@ -30,8 +31,11 @@ class HumanOutput(messages.TextHandler):
   """Human-readable messages and tables.
 
   Args:
-    path: File to append to; the terminal if None.
+    path: File to append to; the terminal if None or `sys.stdout`.
   """
+
+  def __init__(self, path: Any = None):
+    super().__init__(None if path is sys.stdout else path)
 
   def emit(self, record: logging.LogRecord) -> None:
     """Write a message, on the terminal without details."""
@@ -103,6 +107,8 @@ class TensorBoardOutput:
     self._events.flush()
 
 
+HumanOutputFormat, CSVOutputFormat = HumanOutput, CSVOutput
+JSONOutputFormat, TensorBoardOutputFormat = JSONOutput, TensorBoardOutput
 # File and output of each format.
 _FORMATS: dict[str, tuple[str, Callable[[str], Any]]] = {
   'stdout': ('', lambda unused_path: HumanOutput()),
@@ -181,6 +187,40 @@ class Logger:
       if isinstance(output, logging.Handler):
         self.messages.addHandler(output)
 
+  def logkv(self, key: str, val: Any) -> None:
+    """Set a value of the next row, replacing an earlier one."""
+    self.values[key] = val
+
+  def logkv_mean(self, key: str, val: float) -> None:
+    """Add a sample to a value of the next row that is logged as a mean."""
+    mean, count = self.values[key], self.counts[key]
+    self.values[key] = mean * count / (count + 1) + val / (count + 1)
+    self.counts[key] = count + 1
+
+  def dumpkvs(self) -> dict[str, Any] | None:
+    """Write the row of all values and return it as a dict."""
+    if self.level == DISABLED:
+      return None
+    values = dict(self.values)
+    for output in self.output_formats if values else ():
+      output.writekvs(values)
+    self.values.clear()
+    self.counts.clear()
+    return values
+
+  def log(self, *args: Any, level: int = INFO) -> None:
+    """Log words, joined by spaces, unless the level is below the logger's."""
+    if self.level <= level:
+      self.messages.log(level, ' '.join(map(str, args)))
+
+  def set_level(self, level: int) -> None:
+    """Set the minimum level of messages."""
+    self.level = level
+
+  def get_dir(self) -> str | None:
+    """Return the folder, or None."""
+    return self.dir
+
   def close(self) -> None:
     """Close the outputs that have open files."""
     for output in self.output_formats:
@@ -254,35 +294,25 @@ def scoped_configure(
     _own.logger = previous
 
 
-def logkv(key: str, value: Any) -> None:
+def logkv(key: str, val: Any) -> None:
   """Set a value of the next row, replacing an earlier one."""
-  get_current().values[key] = value
+  get_current().logkv(key, val)
 
 
-def logkv_mean(key: str, value: float) -> None:
+def logkv_mean(key: str, val: float) -> None:
   """Add a sample to a value of the next row that is logged as a mean."""
-  current = get_current()
-  mean, count = current.values[key], current.counts[key]
-  current.values[key] = mean * count / (count + 1) + value / (count + 1)
-  current.counts[key] = count + 1
+  get_current().logkv_mean(key, val)
 
 
-def logkvs(values: Mapping[str, Any]) -> None:
+def logkvs(d: Mapping[str, Any]) -> None:
   """Set values of the next row from a dict."""
-  get_current().values.update(values)
+  for key, value in d.items():
+    logkv(key, value)
 
 
 def dumpkvs() -> dict[str, Any] | None:
   """Write the row of all values and return it as a dict."""
-  current = get_current()
-  if current.level == DISABLED:
-    return None
-  values = dict(current.values)
-  for output in current.output_formats if values else ():
-    output.writekvs(values)
-  current.values.clear()
-  current.counts.clear()
-  return values
+  return get_current().dumpkvs()
 
 
 def getkvs() -> dict[str, Any]:
@@ -296,9 +326,7 @@ def log(*args: Any, level: int = INFO) -> None:
   `debug`, `info`, `warn` and `error` use their own levels; `detail` writes to
   files only.
   """
-  current = get_current()
-  if current.level <= level:
-    current.messages.log(level, ' '.join(map(str, args)))
+  get_current().log(*args, level=level)
 
 
 debug = functools.partial(log, level=DEBUG)
@@ -314,22 +342,26 @@ read_tb = log_lib.read_events
 
 def set_level(level: int) -> None:
   """Set the minimum level of messages."""
-  get_current().level = level
+  get_current().set_level(level)
 
 
 def get_dir() -> str | None:
   """Return the folder of the current logger, None if it has none."""
-  return get_current().dir
+  return get_current().get_dir()
 
 
 @contextlib.contextmanager
-def profile_kv(name: str) -> Iterator[None]:
-  """Add the seconds that a block takes to the value `wait_<name>`."""
+def profile_kv(scopename: str) -> Iterator[None]:
+  """Add the seconds that a block takes to the value `wait_<scopename>`."""
   began = time.monotonic()
   try:
     yield
   finally:
-    get_current().values[f'wait_{name}'] += time.monotonic() - began
+    get_current().values[f'wait_{scopename}'] += time.monotonic() - began
+
+
+# Decorator of functions.
+profile = profile_kv
 
 
 def _choose(dir):

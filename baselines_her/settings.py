@@ -159,8 +159,10 @@ class Settings(Params):
   @classmethod
   def usual(cls, env_name: str) -> dict[str, Any]:
     """Return the default values for an environment."""
-    own = DEFAULT_ENV_PARAMS.get(envs.base_name(env_name), {})
-    return {**cls.defaults(), **DEFAULT_PARAMS, **own}
+    own = {envs.base_name(k): v for k, v in DEFAULT_ENV_PARAMS.items()}
+    same = own.get(envs.base_name(env_name), {})
+    same = DEFAULT_ENV_PARAMS.get(env_name, same)
+    return {**cls.defaults(), **DEFAULT_PARAMS, **same}
 
   @classmethod
   def make(cls, env_name: str, given: Mapping[str, Any]) -> 'Settings':
@@ -248,10 +250,12 @@ class Settings(Params):
     return np.inf if self.clip_return is None else self.clip_return
 
 
-# Settings for all environments, and for single ones by their names without
-# version. Users of the original change these.
+# Settings for all environments, and for single ones by their ids, which hold
+# for their other versions, too. Users of the original change these.
 DEFAULT_PARAMS: dict[str, Any] = Params.defaults()
-DEFAULT_ENV_PARAMS: dict[str, dict[str, Any]] = {'FetchReach': {'n_cycles': 10}}
+DEFAULT_ENV_PARAMS: dict[str, dict[str, Any]] = {
+  'FetchReach-v1': {'n_cycles': 10}
+}
 
 
 def merge(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Messages and tables against recorded text."""
 
 import concurrent.futures
+import sys
 
 import numpy as np
 import pytest
@@ -85,6 +86,29 @@ def test_current_logger(tmp_path):
   assert logger.get_current() is before
   logger.reset()
   assert logger.get_current() is not before
+
+
+def test_logger_as_an_object(capsys):
+  """As in the original, it has the functions of the module as methods."""
+  own = logger.Logger(None, [logger.HumanOutputFormat(sys.stdout)])
+  own.logkv(key='a', val=1)
+  for value in (1, 2):
+    own.logkv_mean('b', val=value)
+  own.log('three', 'words')
+  assert own.dumpkvs() == {'a': 1, 'b': 1.5} and not own.values
+  own.set_level(logger.DISABLED)
+  own.log('quiet')
+  output = capsys.readouterr().out
+  assert 'three words\n-----' in output and 'quiet' not in output
+  assert '| a | 1        |' in output
+  assert own.get_dir() is None
+
+
+def test_decorated_function(tmp_path):
+  with logger.scoped_configure(str(tmp_path), []):
+    twice = logger.profile('sum')(lambda x: x + x)
+    assert twice(2) == 4
+    assert set(logger.getkvs()) == {'wait_sum'}
 
 
 def test_bad_settings(tmp_path):

@@ -76,6 +76,19 @@ def test_settings_take_effect():
   assert read().n_cycles == 10
 
 
+def test_settings_of_single_environments(monkeypatch):
+  """By the id, as in the original; other versions have the same."""
+  own = settings.DEFAULT_ENV_PARAMS
+  assert own['FetchReach-v1'] == {'n_cycles': 10}
+  monkeypatch.setitem(own, 'FetchPush-v1', {'hidden': 8})
+  monkeypatch.setitem(own, 'FetchPush-v4', {'hidden': 9})
+  monkeypatch.setitem(own, 'Plain', {'hidden': 7})
+  names = 'FetchPush-v1', 'FetchPush-v4', 'FetchReach-v4', 'Plain-v3', 'Other'
+  usual = [settings.Settings.usual(x) for x in names]
+  assert [x['hidden'] for x in usual] == [8, 9, 256, 7, 256]
+  assert [x['n_cycles'] for x in usual] == [50, 50, 10, 50, 50]
+
+
 @pytest.mark.parametrize(
   'word, wanted',
   [

@@ -195,17 +195,32 @@ def test_clip_and_scale():
 def test_monitor(tmp_path):
   """A row per finished episode; a second process continues the file."""
   for _ in range(2):
-    env = monitor.Monitor(toy.ToyPoint(3, 0), str(tmp_path / '0.0'))
+    path = str(tmp_path / '0.0')
+    env = monitor.Monitor(toy.ToyPoint(3, 0), path, allow_early_resets=True)
     env.reset()
     env.step(np.zeros(2))
     env.reset()
     for _ in range(3):
       info = env.step(np.zeros(2))[3]
     assert info['episode']['l'] == 3
+    assert env.get_total_steps() == 4 and env.get_episode_lengths() == [3]
+    assert env.get_episode_rewards() == [info['episode']['r']]
+    assert env.get_episode_times() == [info['episode']['t']]
   lines = (tmp_path / '0.0.monitor.csv').read_text().splitlines()
   assert lines[0].startswith('# {"t_start": ') and 'ToyPoint-v0' in lines[0]
   assert lines[1] == 'r,l,t' and len(lines) == 4
   assert lines[2].startswith(f'{info["episode"]["r"]},3,')
+
+
+def test_early_reset():
+  """Is an error unless it is allowed, as in the original."""
+  env = monitor.Monitor(toy.ToyPoint(2, 0), None)
+  play_episodes(env, 2)
+  env.reset()
+  with pytest.raises(RuntimeError, match='allow_early_resets=True'):
+    env.reset()
+  with pytest.raises(errors.UsageError, match='omit reset_keywords'):
+    monitor.Monitor(toy.ToyPoint(2, 0), None, info_keywords=('x',))
 
 
 def play_episodes(env, count):
