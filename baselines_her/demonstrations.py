@@ -3,9 +3,11 @@
 An .npz file contains `acs`, a float array [episodes, steps, action size],
 `obs`, an object array [episodes, steps + 1] of dicts with the keys of goal
 environments, and `info`, an object array [episodes, steps] of dicts. If
-episodes differ in length, they are object arrays [episodes] of lists. This is
-the original's format, in which the dicts are pickled: reading such a file can
-run arbitrary code, so use only files that you trust.
+episodes differ in length, they are object arrays [episodes] of lists. As in the
+original, only the beginning is read, so what is longer than that, or belongs to
+demonstrations that are not used, may have any length. This is the original's
+format, in which the dicts are pickled: reading such a file can run arbitrary
+code, so use only files that you trust.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,10 +35,8 @@ def read(path: str) -> dict[str, np.ndarray]:
   try:
     with np.load(path, allow_pickle=True) as archive:
       data = {key: archive[key] for key in ('acs', 'obs', 'info')}
-    if any(x.ndim == 1 for x in data.values()):
-      _check_lengths(data)
-    else:
-      _check_shapes(data)
+    if not all(len(x) and len(x[0]) for x in data.values()):
+      raise ValueError('it has no steps')
     first = data['obs'][0][0]
     if not isinstance(first, dict):
       raise ValueError(f'obs has {first!r} instead of dicts')
@@ -52,33 +52,6 @@ def read(path: str) -> dict[str, np.ndarray]:
   return data
 
 
-def _check_shapes(data):
-  """Check the shapes of episodes of the same length."""
-  episodes, steps = data['acs'].shape[:2]
-  wanted = {'obs': (episodes, steps + 1), 'info': (episodes, steps)}
-  for key, shape in wanted.items():
-    if data[key].shape[:2] != shape:
-      raise ValueError(f'{key} has shape {data[key].shape}, not {shape}')
-  if not episodes * steps:
-    raise ValueError('it has no steps')
-
-
-def _check_lengths(data):
-  """Check the lengths of episodes, which may differ."""
-  counts = {key: len(data[key]) for key in ('acs', 'obs', 'info')}
-  if len(set(counts.values())) > 1:
-    raise ValueError(f'the numbers of episodes differ, {counts}')
-  if not counts['acs'] or not len(data['acs'][0]):
-    raise ValueError('it has no steps')
-  for number, actions in enumerate(data['acs']):
-    for key, steps in (('obs', len(actions) + 1), ('info', len(actions))):
-      found = len(data[key][number])
-      if found != steps:
-        raise ValueError(
-          f'{key} of demonstration {number} has {found} entries, not {steps}'
-        )
-
-
 def load(
   path: str, num_demo: int, T: int, input_dims: dict[str, int]
 ) -> Iterator[Episode]:
@@ -87,7 +60,8 @@ def load(
   Args:
     path: Path of the file.
     num_demo: Number of demonstrations to use.
-    T: Time limit of the task; longer demonstrations are truncated.
+    T: Time limit of the task; of each demonstration, the first T of `obs` and
+      the first T - 1 of `acs` and `info` are used.
     input_dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
 
   Yields:
@@ -99,22 +73,26 @@ def load(
       task.
   """
   data = read(path)
-  episodes = len(data['acs'])
+  episodes = min(map(len, data.values()))
   if episodes < num_demo:
     raise errors.UsageError(
       f'File {path!r} has {episodes} demonstrations, but num_demo is '
       f'{num_demo}; record more, or set --num_demo={episodes}.'
     )
-  for number, actions in enumerate(data['acs'][:num_demo]):
-    if len(actions) < T - 1:
-      raise errors.UsageError(
-        f'Demonstration {number} in {path!r} has {len(actions)} steps, but the '
-        f'task needs at least {T - 1}; record it in the same environment.'
-      )
+  for number in range(num_demo):
+    for key, least in (('acs', T - 1), ('obs', T), ('info', T - 1)):
+      entries = data[key][number]
+      found = len(entries) if hasattr(entries, '__len__') else 0
+      if found < least:
+        raise errors.UsageError(
+          f'Demonstration {number} in {path!r} has {found} entries of {key}, '
+          f'but the task needs at least {least}; record it in the same '
+          'environment.'
+        )
   dims = {**input_dims, 'ag': input_dims['g']}
   for number in range(num_demo):
-    obs, info = data['obs'][number][:T], data['info'][number][: T - 1]
     try:
+      obs, info = data['obs'][number][:T], data['info'][number][: T - 1]
       episode = {
         'o': [x['observation'] for x in obs],
         'ag': [x['achieved_goal'] for x in obs],

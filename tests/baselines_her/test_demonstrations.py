@@ -102,13 +102,43 @@ def test_lengths_differ(recorded, tmp_path):
   # Those that are too short do not matter unless they are used.
   demonstrations.save(path, **shorten(data, 49, 40))
   assert len(list(demonstrations.load(path, 1, 50, DIMS))) == 1
-  with pytest.raises(errors.UsageError, match='Demonstration 1 .* 40 steps'):
+  with pytest.raises(errors.UsageError, match='Demonstration 1 .* 40 entries'):
     next(demonstrations.load(path, 2, 50, DIMS))
-  lists = shorten(data, 49, 50)
-  lists['obs'][1].pop()
-  demonstrations.save(path, **lists)
-  with pytest.raises(errors.UsageError, match='obs of demonstration 1 has 50'):
-    demonstrations.read(path)
+
+
+@pytest.mark.parametrize(
+  'counts',
+  [(50, 50, 50), (51, 50, 49), (51, 51, 51), (52, 50, 50), (50, 49, 49)],
+)
+def test_what_is_not_read(counts, recorded, tmp_path):
+  """Only the first T observations, and T - 1 actions and infos, count."""
+  data, path = demonstrations.read(recorded), str(tmp_path / 'demo.npz')
+  keys = dict(zip(('obs', 'acs', 'info'), counts))
+  usual = list(demonstrations.load(recorded, 2, 50, DIMS))
+  longer = {k: np.concatenate([v, v[:, -2:]], 1) for k, v in data.items()}
+  cut = {k: longer[k][:, :count] for k, count in keys.items()}
+  # Demonstrations that are not used may be anything.
+  ragged = {k: np.array([*map(list, v), None], object) for k, v in cut.items()}
+  ragged['obs'] = ragged['obs'][:2]
+  for content in (cut, ragged):
+    np.savez(path, **content)
+    found = list(demonstrations.load(path, 2, 50, DIMS))
+    for one, other in zip(usual, found, strict=True):
+      for key, value in one.items():
+        np.testing.assert_array_equal(value, other[key])
+        assert value.dtype == other[key].dtype
+
+
+@pytest.mark.parametrize('key, least', [('obs', 50), ('acs', 49), ('info', 49)])
+def test_too_short(key, least, recorded, tmp_path):
+  data, path = demonstrations.read(recorded), str(tmp_path / 'demo.npz')
+  np.savez(path, **{**data, key: data[key][:, : least - 1]})
+  wanted = f'Demonstration 0 .* {least - 1} entries of {key}, .* {least};'
+  with pytest.raises(errors.UsageError, match=wanted):
+    next(demonstrations.load(path, 2, 50, DIMS))
+  np.savez(path, **{**data, key: data[key][:1]})
+  with pytest.raises(errors.UsageError, match='--num_demo=1'):
+    next(demonstrations.load(path, 2, 50, DIMS))
 
 
 def test_files_that_do_not_fit(recorded, tmp_path):
@@ -184,9 +214,19 @@ CONTENTS = {
     lambda x: x.update(acs=np.zeros((2, 50))),
     'u of size none, but the task has size 4',
   ),
-  'other lengths': (
-    lambda x: x.update(acs=x['acs'][:, :-1]),
-    r'obs has shape \(2, 51\), not \(2, 50\)',
+  'too short': (
+    lambda x: x.update(acs=x['acs'][:, :-2]),
+    'Demonstration 0 .* 48 entries of acs',
+  ),
+  'none': (
+    lambda x: x.update(info=np.array([list(x['info'][0]), None], object)),
+    'Demonstration 1 .* 0 entries of info',
+  ),
+  'no list': (
+    lambda x: x.update(
+      info=np.array([list(x['info'][0]), dict.fromkeys(range(50))], object)
+    ),
+    'Demonstration 1 .* does not fit',
   ),
 }
 
