@@ -527,3 +527,7 @@ def _define_simulation(task, item, params, own):
     steps_until=item.until,
     exploration=exploration if item.action_noise else None,
   )
+
+
+# As in `planet.scripts.tasks`.
+_OURS = dict(globals())

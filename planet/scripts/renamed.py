@@ -6,6 +6,7 @@ In commands and in stored runs.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agents.envs import declared
 from agents.run import errors
 from planet.scripts import tasks as tasks_lib
 
@@ -39,7 +40,7 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
   """
   old = {x: y for x, y in params.items() if x in NAMES}
   if old:
-    settings = tasks_lib.find_settings([TASK])
+    settings = declared.find(tasks_lib.TABLE[TASK].task)
     assert settings, TASK
     for name, value in old.items():
       today = NAMES[name]

@@ -49,6 +49,8 @@ def define_config(logdir: str, args: 'Arguments') -> configs.Config:
   if run.settings is None:
     params, own_tasks = args.new
     source = {'version': VERSION, 'config': args.config, 'seed': args.seed}
+    if replaced := tasks.list_replaced(params.tasks):
+      source['replaced_tasks'] = replaced
     report = renamed.explain(args.params, params.tasks)
     trust = _trust_typed(args.trust, args.params)
   else:
@@ -124,6 +126,7 @@ def _merge(run, given, trust):
   settings = earlier.pop('env', {})
   checked = parameters.check({**earlier, **given})
   names = checked.get('tasks') or parameters.usual_tasks(stored['config'])
+  _check_replaced(run, stored, names)
   given = renamed.translate({x: checked[x] for x in given}, names)
   trust = _trust_typed(trust, given)
   for name in _list_ids(names):
@@ -144,6 +147,25 @@ def _merge(run, given, trust):
     parameters.update(usual, values),
     trust,
   )
+
+
+def _check_replaced(run, stored, names):
+  """Refuse tasks that are not what a run was trained with."""
+  before, now = stored.get('replaced_tasks', []), tasks.list_replaced(names)
+  for name in names:
+    if (name in before) == (name in now):
+      continue
+    if name in before:
+      raise errors.UsageError(
+        f'The run in {run.folder} was trained with a function {name} of its '
+        'own; set it as an attribute of planet.scripts.tasks first, or use '
+        'another logdir.'
+      )
+    raise errors.UsageError(
+      f'The run in {run.folder} was trained with the standard task {name}, but '
+      'planet.scripts.tasks has a function of this name; do not set it, or use '
+      'another logdir.'
+    )
 
 
 def _read(run):

@@ -25,6 +25,17 @@ if TYPE_CHECKING:
   from planet.scripts.parameters import Parameters
 
 _EPISODE_STEPS = 1000
+# Parameters that tasks depend on, without settings of environments.
+_READ = (
+  'action_repeat',
+  'batch_shape',
+  'camera_id',
+  'episode_length',
+  'image_size',
+  'num_chunks',
+  'observations',
+  'state_diagnostics',
+)
 
 
 class Row(NamedTuple):
@@ -97,24 +108,43 @@ def find_function(
   """Return the function of this name that users added to a module, or None.
 
   Functions of the original's form take `config` and `params`. They return a
-  `Task`, or `config`.
+  `Task`, or `config`. Those that users set as attributes may be any callables;
+  those that they wrote into the file have these names of arguments.
 
   Args:
     name: Name of the function.
     module: Globals of the module, this one by default.
+
+  Raises:
+    UsageError: If users set an attribute that does not take two arguments.
   """
-  found = (module or globals()).get(name)
-  if not isinstance(found, types.FunctionType):
-    return None
-  names = list(inspect.signature(found).parameters)
-  return found if names[:2] == ['config', 'params'] else None
+  module = globals() if module is None else module
+  found: Any = module.get(name)
+  if found is module['_OURS'].get(name):
+    if not isinstance(found, types.FunctionType):
+      return None
+    names = list(inspect.signature(found).parameters)
+    return found if names[:2] == ['config', 'params'] else None
+  try:
+    inspect.signature(found).bind(None, None)
+  except (TypeError, ValueError):
+    raise errors.UsageError(
+      f'Attribute {name} of {module["__name__"]} is {found!r}; set a function '
+      'that takes two arguments, config and params.'
+    ) from None
+  return found
+
+
+def list_replaced(names: Sequence[str]) -> list[str]:
+  """Return those of the standard tasks that users replace by functions."""
+  return [x for x in names if x in TABLE and find_function(x)]
 
 
 def find_row(name: str) -> Row:
   """Return the declaration of a task.
 
   Args:
-    name: Row of the table, name of a function that was added to this module,
+    name: Name of a function that was added to this module, row of the table,
       `gym_<id>` for a gymnasium or PyBullet environment that is rendered to
       images, or `gym_<module:function>` for the environment that the function
       returns.
@@ -122,10 +152,10 @@ def find_row(name: str) -> Row:
   Raises:
     UsageError: If the task is unknown.
   """
-  if name in TABLE:
-    return TABLE[name]
   if find_function(name):
     return Row('function', name, 1, ())
+  if name in TABLE:
+    return TABLE[name]
   if name.startswith('gym_'):
     return Row('gym', name.removeprefix('gym_'), 1, ('state',))
   raise errors.UsageError(
@@ -220,6 +250,10 @@ def define(name: str, params: 'Parameters', env: Any = None) -> Task:
   row = find_row(name)
   if row.domain == 'function':
     return _call(name, params)
+  return _define_row(name, row, params, env)
+
+
+def _define_row(name, row, params, env=None):
   repeat = params.action_repeat or row.action_repeat
   length = (params.episode_length or _EPISODE_STEPS) // repeat
   kwargs: dict[str, Any] = {'image_size': params.image_size}
@@ -284,6 +318,16 @@ def _call(name, params):
     env_ctor=functools.partial(constructors.create, task.env_ctor),
     action_repeat=params.action_repeat or task.action_repeat,
   )
+
+
+def _call_row(name, config, params):
+  """Return the task of a row of the table, in the original's form."""
+  from planet.scripts import parameters
+
+  given = {**config, **params}
+  given = {x: given[x] for x in _READ if given.get(x) is not None}
+  values = parameters.build('default', {**given, 'tasks': [name]})
+  return _define_row(name, TABLE[name], values)
 
 
 def _check_settings(given, env):
@@ -427,3 +471,11 @@ def _look(env):
     'time_limit': contract.find_time_limit(env),
     'interface': interface.find(env).to_plain(),
   }
+
+
+# For functions that users add. Driving needs the settings of a run.
+globals().update(
+  {x: functools.partial(_call_row, x) for x in TABLE if x != 'carla'}
+)
+# Other values of these names are from users.
+_OURS = dict(globals())

@@ -17,6 +17,7 @@ from planet.envs import constructors, dummy_env
 from planet.scripts import configs, parameters, resume, tasks, train
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
+from planet.training import utility
 
 # Name, action repeat, state components after the reward, size of an action.
 SUITE = [
@@ -92,6 +93,72 @@ def test_functions(monkeypatch):
   # Functions of the module are no tasks.
   with pytest.raises(errors.UsageError, match='unknown'):
     define('define_all')
+
+
+class Own:
+  """Makes tasks of `make_short`; has other names of arguments."""
+
+  def __call__(self, cfg, par, steps=12):
+    make = functools.partial(make_short, 1, steps)
+    return tasks.Task('own', make, steps, ['reward'])
+
+
+@pytest.mark.parametrize(
+  'function, length',
+  [
+    (lambda cfg, par: Own()(cfg, par), 12),
+    (Own(), 12),
+    (functools.partial(Own(), steps=9), 9),
+  ],
+)
+@pytest.mark.parametrize('name', ['cartpole_swingup', 'dummy', 'mine'])
+def test_attributes_win(name, function, length, monkeypatch):
+  """Of any callable, also under the names of standard tasks."""
+  monkeypatch.setattr(tasks, name, function, raising=False)
+  assert define(name).name == 'own' and define(name).max_length == length
+  assert define('cheetah_run').name == 'cheetah_run'
+
+
+@pytest.mark.parametrize('value', [3, lambda config: None])
+def test_attributes_that_are_no_tasks(value, monkeypatch):
+  monkeypatch.setattr(tasks, 'cartpole_swingup', value)
+  with pytest.raises(errors.UsageError, match='set a function that takes two'):
+    define('cartpole_swingup')
+
+
+@pytest.mark.parametrize('name', sorted(set(tasks.TABLE) - {'carla'}))
+def test_standard_tasks_are_functions(name, monkeypatch):
+  """Alone, and where a user's task is based on one."""
+  task = getattr(tasks, name)(AttrDict(), AttrDict(action_repeat=5))
+  given = define(name, action_repeat=5, batch_shape=[50, 50])
+  assert task[:1] + task[2:] == given[:1] + given[2:]
+  assert task.env_ctor.args == given.env_ctor.args
+  assert task.env_ctor.keywords == given.env_ctor.keywords
+
+  def mine(config, params):
+    return getattr(tasks, name)(config, params)._replace(name='mine')
+
+  monkeypatch.setattr(tasks, 'mine', mine, raising=False)
+  task, usual = define('mine', image_size=32), define(name, image_size=32)
+  assert task.name == 'mine' and task[2:] == usual[2:]
+  assert task.env_ctor.args[0].keywords == usual.env_ctor.keywords
+
+
+def test_runs_know_whose_task_it_was(tmp_path, monkeypatch):
+  """A standard task is not played in place of a user's, nor the reverse."""
+  args = train.Arguments(config='debug', params={'tasks': ['dummy']})
+  own, usual = str(tmp_path / 'own'), str(tmp_path / 'usual')
+  utility.save_config(resume.define_config(usual, args), usual)
+  with monkeypatch.context() as patch:
+    patch.setattr(tasks, 'dummy', Own())
+    args = train.Arguments(config='debug', params={'tasks': ['dummy']})
+    utility.save_config(resume.define_config(own, args), own)
+    assert resume.define_config(own, args).tasks[0].name == 'own'
+    with pytest.raises(errors.UsageError, match='the standard task dummy'):
+      resume.define_config(usual, args)
+  assert resume.define_config(usual, args).tasks[0].name == 'dummy'
+  with pytest.raises(errors.UsageError, match='a function dummy of its own'):
+    resume.define_config(own, args)
 
 
 def test_task_of_a_fork(monkeypatch):
