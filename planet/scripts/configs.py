@@ -250,6 +250,7 @@ def build(
   Raises:
     UsageError: If parameters contradict each other.
   """
+  parameters.check_scales(params, tasks[0].state_components)
   keys = _list_keys(params, tasks)
   model = _define_model(params, tasks, own)
   recorded = _list_recorded(keys, model['heads'])
@@ -400,7 +401,7 @@ def _find_network(params):
 
 
 def _define_losses(params, heads):
-  scales = {x: getattr(params, f'{x}_loss_scale') for x in heads}
+  scales = {x: getattr(params, f'{x}_loss_scale', 1.0) for x in heads}
   observed = _list_observed(params)
   # Losses are computed and printed in this order.
   loss_scales = AttrDict(

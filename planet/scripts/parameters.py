@@ -42,7 +42,7 @@ Loader = Literal['cache', 'recent', 'scan', 'reload', 'dummy']
 Activation = Literal['relu', 'elu', 'tanh', 'swish', 'softplus', 'none']
 
 
-# Everything that a model can predict.
+# Everything that a model can predict with the tasks of this project.
 _HEADS = (
   'image',
   'vector',
@@ -65,7 +65,6 @@ _NETWORKS = (
   'conv_128_deep',
 )
 _Objective = schema.one_of(['reward'])
-Heads = Annotated[list[Literal[tuple(_HEADS)]], MinLen(1)]  # type: ignore
 
 
 class Collect(schema.Settings):
@@ -91,10 +90,11 @@ class Collect(schema.Settings):
 class Parameters(schema.Settings):
   """All parameters of a run, complete, consistent and frozen.
 
-  `model_fields_set` contains the names that commands gave, see `flatten`.
+  `model_fields_set` contains the names that commands gave, see `flatten`. Scales
+  of heads that only a user's task has are extra values.
   """
 
-  model_config = pydantic.ConfigDict(frozen=True)
+  model_config = pydantic.ConfigDict(frozen=True, extra='allow')
 
   called: ClassVar[str] = 'Parameter {!r}'
 
@@ -139,7 +139,7 @@ class Parameters(schema.Settings):
   activation: Activation = _variables('relu', 'activation of hidden layers')
   num_layers: Count = _variables(3, 'hidden layers of reward and state heads')
   num_units: Positive = _variables(300, 'units per layer of these heads')
-  gradient_heads: Heads | None = _variables(  # type: ignore[valid-type]
+  gradient_heads: Names | None = _variables(
     None, 'heads whose loss trains the model; default: observation and reward'
   )
   bound_action: Literal['none', 'clip', 'tanh'] = _free(
@@ -292,18 +292,49 @@ def resolve(
 def check(params: Mapping[str, Any]) -> dict[str, Any]:
   """Check given parameters and convert them to their declared types.
 
-  Leaves the settings in `env` to `check_env`.
+  Leaves the settings in `env` to `check_env`, and which heads the tasks have
+  to `check_scales`.
 
   Raises:
     UsageError: If a parameter is unknown or a value is not allowed.
   """
   old = renamed.check(params)
-  own = {x: y for x, y in params.items() if x not in old}
-  given: dict[str, Any] = Parameters.check(own, more=renamed.NAMES)
+  scales = {
+    x: schema.convert(Amount, y, Parameters.called.format(x))
+    for x, y in params.items()
+    if _is_own_scale(x)
+  }
+  known = {x: y for x, y in params.items() if x not in {**old, **scales}}
+  given: dict[str, Any] = Parameters.check(known, more=renamed.NAMES)
   for key in {'train_collects', 'test_collects'} & set(given):
     called = f'Entry {{!r}} of {key}'
     given[key] = [Collect.check(x, called) for x in given[key]]
-  return {**given, **old}
+  return {**given, **scales, **old}
+
+
+def _is_own_scale(name):
+  """Return whether a parameter may belong to a head of a user's task."""
+  is_scale = str(name).endswith('_loss_scale')
+  return is_scale and name not in Parameters.model_fields
+
+
+def check_scales(params: Parameters, components: Iterable[str]) -> None:
+  """Check that scales of losses belong to something that tasks declare.
+
+  Args:
+    params: Parameters.
+    components: State components of the tasks.
+
+  Raises:
+    UsageError: If one does not.
+  """
+  known = [f'{x}_loss_scale' for x in components]
+  for name in params.model_extra or {}:
+    if name not in known:
+      raise errors.UsageError(
+        f'{Parameters.called.format(name)} is unknown. '
+        f'{errors.suggest(name, [*Parameters.names(), *known])}'
+      )
 
 
 def check_limits(given: Mapping[str, Any]) -> None:
@@ -460,7 +491,7 @@ def fixed(name: str, tasks: Sequence[str]) -> str | None:
   declared = tasks_lib.find_settings(tasks) if setting else None
   if declared and setting in declared.names():
     return declared.fixed(setting)
-  return Parameters.fixed(own)
+  return None if _is_own_scale(own) else Parameters.fixed(own)
 
 
 def check_together(params: Parameters) -> None:
@@ -509,6 +540,7 @@ def find_unused(params: Parameters, heads: Collection[str]) -> list[str]:
   domains = {tasks_lib.find_row(x).domain for x in params.tasks}
   sees, plays = params.observations != 'vector', not params.train_episodes
   collects = [*params.train_collects, *params.test_collects]
+  scales = params.model_extra or {}
   # Prefixes of names, and whether they have an effect.
   used = {
     'loader_every': scans,
@@ -537,6 +569,7 @@ def find_unused(params: Parameters, heads: Collection[str]) -> list[str]:
     or any('action_noise_ramp' in x for x in collects),
     'env': 'gym' in domains,
     **{f'{head}_loss_scale': head in heads for head in _HEADS},
+    **{x: x.removesuffix('_loss_scale') in heads for x in scales},
   }
   unused = tuple(name for name, has_effect in used.items() if not has_effect)
   given = {x.partition('.')[0] for x in params.model_fields_set}

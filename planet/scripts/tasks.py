@@ -388,6 +388,12 @@ def prepare(
       )
       for x in tasks
     ]
+  predicted = {*tasks[-1].state_components} & {*config.recorded_keys}
+  if missing := sorted(predicted - {'reward', *shapes}):
+    raise errors.UsageError(
+      f'The environment of {tasks[-1].name} observes {sorted(shapes)}, but not '
+      f'{missing}; add it there, or remove it from state_components.'
+    )
   named = {x.name: x for x in tasks}
   own = {x.name: y['interface'] for x, y in zip(tasks, reports)}
   collects = {}

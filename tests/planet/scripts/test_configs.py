@@ -188,6 +188,65 @@ def test_heads():
   assert config.heads.velocity.keywords['stop_gradient']
 
 
+def own_components(config, params):
+  components = ['reward', 'pose']
+  return tasks.Task('own', dummy_env.DummyEnv, 1000, components)
+
+
+def test_heads_of_own_components(tmp_path, monkeypatch):
+  """Of a task that the user defines; a run keeps their scales."""
+  monkeypatch.setattr(tasks, 'own', own_components, raising=False)
+  given = {'tasks': ['own'], 'state_diagnostics': True}
+  config = build(**given)
+  assert list(config.heads) == ['image', 'reward', 'pose']
+  assert config.loss_scales.pose == 1.0
+  assert config.heads.pose.keywords['stop_gradient']
+  heads = ['image', 'reward', 'pose']
+  config = build(**given, pose_loss_scale=2, gradient_heads=heads)
+  assert list(config.loss_scales)[:2] == ['reward', 'pose']
+  assert config.loss_scales.pose == 2.0
+  assert not config.heads.pose.keywords['stop_gradient']
+  logdir = str(tmp_path)
+  for more, scale in (({'pose_loss_scale': 2}, 2), ({}, 2)):
+    args = train.Arguments(params={**given, **more})
+    config = resume.define_config(logdir, train.check(args))
+    assert config.loss_scales.pose == scale
+    utility.save_config(config, logdir)
+  args = train.Arguments(params={'pose_loss_scale': 3})
+  config = resume.define_config(logdir, train.check(args))
+  assert config.loss_scales.pose == 3
+  assert 'pose_loss_scale: 2.0 -> 3.0 (from' in '\n'.join(config.report)
+
+
+@pytest.mark.parametrize(
+  'params, message',
+  [
+    ({'pos_loss_scale': 2}, 'pos_loss_scale.*unknown. Did you mean pose_loss'),
+    ({'pose_loss_scale': -2}, "'pose_loss_scale' is -2"),
+    ({'tasks': ['dummy'], 'pose_loss_scale': 2}, 'pose_loss_scale.*unknown'),
+    ({'gradient_heads': ['pos']}, 'Did you mean pose'),
+  ],
+)
+def test_components_that_no_task_has(params, message, monkeypatch):
+  monkeypatch.setattr(tasks, 'own', own_components, raising=False)
+  with pytest.raises(UsageError, match=message):
+    build(**{'tasks': ['own'], 'state_diagnostics': True, **params})
+
+
+def test_components_that_no_environment_has(monkeypatch):
+  monkeypatch.setattr(tasks, 'own', own_components, raising=False)
+  params = {'tasks': ['own'], 'state_diagnostics': True}
+  config = configs.make('default', params)
+  with pytest.raises(UsageError, match="but not \\['pose'\\]; add it there"):
+    tasks.prepare(config, 'unused')
+
+
+def test_own_components_without_effect(monkeypatch):
+  monkeypatch.setattr(tasks, 'own', own_components, raising=False)
+  config = configs.make('default', {'tasks': ['own'], 'pose_loss_scale': 2})
+  assert config.unused == ['pose_loss_scale']
+
+
 @pytest.mark.parametrize('size', [32, 64, 96, 128])
 def test_networks_of_image_sizes(size):
   """Encoders end at 1024 features, decoders at the size they began with."""
