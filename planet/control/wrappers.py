@@ -45,15 +45,15 @@ class PadActions(Wrapper):
 
   Args:
     env: Environment to wrap.
-    action_spaces: The one-dimensional action spaces of all environments. The
+    spaces: The one-dimensional action spaces of all environments. The
       common space has the length of the longest one, and the smallest lower
       and largest upper bound of each dimension.
   """
 
-  def __init__(self, env: Any, action_spaces: Sequence[Any]):
+  def __init__(self, env: Any, spaces: Sequence[Any]):
     super().__init__(env)
-    assert all(len(x.shape) == 1 for x in action_spaces), action_spaces
-    self.action_space = self._combine(action_spaces)
+    assert all(len(x.shape) == 1 for x in spaces), spaces
+    self.action_space = self._combine(spaces)
 
   def step(self, action: Any, *args: Any, **kwargs: Any) -> tuple:
     size = self._env.action_space.shape[0]

@@ -68,14 +68,31 @@ class Base:
     prev_state: dict[str, tf.Tensor],
     scope: str | None = None,
   ) -> tuple[Any, dict[str, tf.Tensor]]:
-    """Advance by one step, with the signature of recurrent cells.
+    """Advance by one step by `call`, as recurrent cells do.
+
+    Args:
+      inputs: See `call`.
+      prev_state: Dict of tensors [batch, size].
+      scope: Unused.
+
+    Returns:
+      See `call`.
+    """
+    with scopes.uncached_scope(type(self).__name__.lower()):
+      return self.call(inputs, prev_state)
+
+  def call(
+    self,
+    inputs: tuple[Any, Any, tf.Tensor],
+    prev_state: dict[str, tf.Tensor],
+  ) -> tuple[Any, dict[str, tf.Tensor]]:
+    """Advance by one step; subclasses may override this.
 
     Args:
       inputs: Tuple of the encoded observation [batch, embedding], the
         previous action [batch, actions], and whether to use the observation,
         bool [batch, 1]; the first entry applies to the whole batch.
       prev_state: Dict of tensors [batch, size].
-      scope: Unused.
 
     Returns:
       Tuple of outputs and the next state. The outputs are the prior and the
@@ -83,7 +100,7 @@ class Base:
       observation is not used.
     """
     obs, prev_action, use_obs = inputs
-    return self.step(obs, prev_action, use_obs[0, 0], prev_state)
+    return self._advance(obs, prev_action, use_obs[0, 0], prev_state)
 
   def step(
     self,
@@ -92,7 +109,7 @@ class Base:
     use_obs: bool | tf.Tensor,
     prev_state: dict[str, tf.Tensor],
   ) -> tuple[Any, dict[str, tf.Tensor]]:
-    """Advance by one step.
+    """Advance by one step, by `call` if a subclass overrides it.
 
     Args:
       obs: Encoded observation [batch, embedding]; may be nested if the
@@ -102,32 +119,37 @@ class Base:
       prev_state: Dict of tensors [batch, size].
 
     Returns:
-      See `__call__`.
+      See `call`.
     """
     # Episodes that follow an update in the same execution must use the new
     # weights.
     with scopes.uncached_scope(type(self).__name__.lower()):
-      prior = self._transition_tpl(
-        prev_state, prev_action, nested.map(tf.zeros_like, obs)
-      )
-      # The next step waits for both samples: only then are the random numbers
-      # of seeded runs drawn in the same order.
-      with tf.control_dependencies(nested.flatten(prior)):
-        if use_obs is False:
-          posterior = prior
-          if not self._complete:
-            # Create all weights in the first step, even unused ones.
-            self._define_posterior(prev_state, prev_action, obs, prior)
-        elif use_obs is True:
-          posterior = self._define_posterior(
-            prev_state, prev_action, obs, prior
-          )
-        else:
-          posterior = tf.cond(
-            use_obs,
-            lambda: self._define_posterior(prev_state, prev_action, obs, prior),
-            lambda: nested.map(tf.identity, prior),
-          )
+      if type(self).call is Base.call:
+        return self._advance(obs, prev_action, use_obs, prev_state)
+      batch_size = tf.shape(nested.flatten(prev_state)[0])[0]
+      inputs = obs, prev_action, tf.fill([batch_size, 1], use_obs)
+      return self.call(inputs, prev_state)
+
+  def _advance(self, obs, prev_action, use_obs, prev_state):
+    prior = self._transition_tpl(
+      prev_state, prev_action, nested.map(tf.zeros_like, obs)
+    )
+    # The next step waits for both samples: only then are the random numbers
+    # of seeded runs drawn in the same order.
+    with tf.control_dependencies(nested.flatten(prior)):
+      if use_obs is False:
+        posterior = prior
+        if not self._complete:
+          # Create all weights in the first step, even unused ones.
+          self._define_posterior(prev_state, prev_action, obs, prior)
+      elif use_obs is True:
+        posterior = self._define_posterior(prev_state, prev_action, obs, prior)
+      else:
+        posterior = tf.cond(
+          use_obs,
+          lambda: self._define_posterior(prev_state, prev_action, obs, prior),
+          lambda: nested.map(tf.identity, prior),
+        )
     self._complete = True
     return (prior, posterior), posterior
 

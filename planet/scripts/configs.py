@@ -184,7 +184,9 @@ def _complete(
 globals().update({x: functools.partial(_complete, x) for x in presets.PRESETS})
 
 
-def call(name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def call(
+  name: str, given: Mapping[str, Any], logdir: str = ''
+) -> tuple[str, dict[str, Any]]:
   """Call a user's function of the original's form.
 
   Args:
@@ -192,6 +194,7 @@ def call(name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
       `module:function`. It takes `config` and `params`, changes them, and
       returns the result of `default` or `debug`.
     given: Parameters of the command.
+    logdir: Folder of the run, which the function finds in `params`.
 
   Returns:
     Tuple of the preset that it extends, and the parameters from then on.
@@ -205,7 +208,7 @@ def call(name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     function = references.resolve(name, references.EVERYTHING)
   if not function:
     presets.find(name)
-  params = AttrDict(given, _unlocked=True)
+  params = AttrDict(given, logdir=logdir, _unlocked=True)
   config = function(AttrDict(), params)
   if not isinstance(config, AttrDict) or 'source' not in config:
     raise errors.UsageError(
@@ -225,7 +228,8 @@ def call(name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
       f'Function {name} changes {", ".join(lost)} of config, but a run keeps '
       'only parameters; change params instead, see docs/parts.md.'
     )
-  return config.source.config, {**params, **changed}
+  own = {x: y for x, y in params.items() if x != 'logdir'}
+  return config.source.config, {**own, **changed}
 
 
 def build(
@@ -401,7 +405,9 @@ def _find_network(params):
 
 
 def _define_losses(params, heads):
-  scales = {x: getattr(params, f'{x}_loss_scale', 1.0) for x in heads}
+  scales: dict[str, Any] = {
+    x: getattr(params, f'{x}_loss_scale', 1.0) for x in heads
+  }
   observed = _list_observed(params)
   # Losses are computed and printed in this order.
   loss_scales = AttrDict(

@@ -92,11 +92,16 @@ def run(argv: list[str] | None = None) -> int:
   """Run the program; return the exit code."""
   parser = entry.Parser(prog='planet-create-video', description=__doc__)
   add = parser.add_argument
-  add('-i', '--input', required=True, help='image file of the strip')
-  add('-o', '--output', required=True, help='video file, .mp4 or .gif')
-  add('-f', '--force', action='store_true', help='overwrite an existing video')
-  add('-x', '--tile_x', type='positive', default=64, help='width of a tile')
-  add('-y', '--tile_y', type='positive', default=64, help='height of a tile')
+  # Of several long names, the last is that of the original.
+  text = 'image file of the strip'
+  add('-i', '--input', '--image-path', required=True, help=text)
+  text = 'video file, .mp4 or .gif'
+  add('-o', '--output', '--animation-path', required=True, help=text)
+  text = 'overwrite an existing video'
+  add('-f', '--force', '--overwrite', action='store_true', help=text)
+  kind: dict[str, Any] = {'type': 'positive', 'default': 64}
+  add('-x', '--tile_x', '--tile-width', help='width of a tile', **kind)
+  add('-y', '--tile_y', '--tile-height', help='height of a tile', **kind)
   add('-r', '--fps', type='rate', default=10, help='frames per second')
   add('-d', '--dpi', type='positive', default=50, help='scale; 50 is 1:1')
   return entry.run(lambda: main(parser.parse_args(argv)))

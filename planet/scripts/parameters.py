@@ -90,8 +90,8 @@ class Collect(schema.Settings):
 class Parameters(schema.Settings):
   """All parameters of a run, complete, consistent and frozen.
 
-  `model_fields_set` contains the names that commands gave, see `flatten`. Scales
-  of heads that only a user's task has are extra values.
+  `model_fields_set` contains the names that commands gave, see `flatten`.
+  Scales of heads that only a user's task has are extra values.
   """
 
   model_config = pydantic.ConfigDict(frozen=True, extra='allow')

@@ -273,7 +273,8 @@ def check(args: Arguments) -> Arguments:
     from planet.scripts import configs, parameters
 
     own = {x: y for x, y in args.objects.items() if x in parameters.OWN}
-    preset, chosen = configs.call(args.config, {**args.params, **own})
+    given = {**args.params, **own}
+    preset, chosen = configs.call(args.config, given, _find_first(args.logdir))
     params, objects = parameters.name_objects(chosen)
     args = dataclasses.replace(
       args, config=preset, params=params, objects={**args.objects, **objects}

@@ -20,6 +20,7 @@ def test_strict_refuses_missing_keys():
   with pytest.raises(AttributeError, match='known'):
     _ = settings['missing']
   assert settings.get('missing') is None
+  assert settings.get(key='missing', default=1) == settings.get('known')
   assert 'missing' not in settings
   assert not hasattr(settings, 'missing')
 

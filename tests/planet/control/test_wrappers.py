@@ -87,7 +87,7 @@ def test_pad_actions():
     valid = ~np.isnan(low)
     boxes.append(spaces.box(low[valid], high[valid]))
   inner = make(low=boxes[0].low, high=boxes[0].high)
-  env = wrappers.PadActions(inner, boxes)
+  env = wrappers.PadActions(inner, spaces=boxes)
   env.reset()
   env.step(np.arange(4, dtype=np.float32))
   golden.assert_all_close(

@@ -189,3 +189,36 @@ def test_order_of_random_numbers(cell, sizes):
       todo += [*op.control_inputs, *[x.op for x in op.inputs]]
   own = {x for x in draws if x not in waits}
   assert len(draws) >= 2 and len(own) == 1
+
+
+class Shifted(models.SSM):
+  """Overrides `call`, as cells of the original can; by its base or alone."""
+
+  calls = 0
+
+  def call(self, inputs, prev_state):
+    assert inputs[2].shape[1:] == (1,) and inputs[2].dtype == tf.bool
+    self.calls += 1
+    (prior, _), state = super().call(inputs, prev_state)
+    state = {**state, 'sample': state['sample'] + 100.0}
+    return (prior, state), state
+
+
+@pytest.mark.parametrize('use_obs', [True, False, None])
+def test_call_of_a_subclass(use_obs):
+  """Used by every way to advance, with the same weights and names."""
+  outputs = {}
+  with tf.variable_scope('here', use_resource=True):
+    cell = Shifted(3, 4, mean_only=True)
+    state = cell.zero_state(2, tf.float32)
+    obs, action = tf.ones([2, 5]), tf.ones([2, 1])
+    flag = tf.constant(True) if use_obs is None else use_obs
+    _, outputs['step'] = cell.step(obs, action, flag, state)
+    _, outputs['cell'] = cell((obs, action, tf.fill([2, 1], flag)), state)
+  assert cell.calls == 2
+  found = graphs.evaluate(outputs)
+  np.testing.assert_allclose(found['step']['sample'], found['cell']['sample'])
+  assert (found['step']['sample'] > 90).all()
+  names = {x.op.name for x in tf.global_variables()}
+  assert all(x.startswith('here/shifted/') for x in names)
+  assert 'here/shifted/posterior/dense/kernel' in names

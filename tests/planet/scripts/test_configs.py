@@ -1,6 +1,7 @@
 """Configurations: defaults of the specification and what follows from them."""
 
 import itertools
+import os
 
 import numpy as np
 import pytest
@@ -432,6 +433,24 @@ def test_functions_with_objects_of_python(env, tmp_path, monkeypatch):
   names = set(args.objects) - {'tasks'}
   assert args.config == 'debug' and names == {'model', 'planner'}
   assert args.objects.get('tasks') is env
+
+
+@pytest.mark.parametrize('name', ['new', 'begun'])
+def test_functions_know_the_folder(name, tmp_path, monkeypatch):
+  """Of a new run, in an experiment, or of a run that has begun."""
+  (tmp_path / 'begun').mkdir()
+  (tmp_path / 'begun/config.yaml').touch()
+  found = []
+
+  def own(config, params):
+    found.append((params.logdir, params.get('logdir')))
+    return configs.debug(config, params)
+
+  monkeypatch.setattr(configs, 'own', own, raising=False)
+  logdir = str(tmp_path / name)
+  args = train.check(train.Arguments(logdir, 'own', {'tasks': ['dummy']}))
+  run = logdir if name == 'begun' else os.path.join(logdir, '00001')
+  assert found == [(run, run)] and 'logdir' not in args.params
 
 
 @pytest.mark.parametrize(

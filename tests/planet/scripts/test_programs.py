@@ -98,6 +98,11 @@ def test_create_video(tmp_path, capsys):
   assert create_video.run(args + ['-o', output, '-f', '-d', '100']) == 0
   with Image.open(output) as image:
     assert image.size == (24, 16)
+  args = ['--image-path', args[1], '--animation-path', output]
+  args += ['--tile-width', '6', '--tile-height', '8', '--overwrite']
+  assert create_video.run(args) == 0, 'flags of the original'
+  with Image.open(output) as image:
+    assert image.size == (12, 8)
   assert create_video.run(args[:2] + ['-o', output, '-f', '-x', '7']) == 2
   assert create_video.run(args + ['-o', output, '-f', '-r', '0']) == 2
 
