@@ -353,7 +353,8 @@ def prepare(
 ) -> tuple['Config', dict[str, tuple[int, ...]]]:
   """Complete the tasks of a configuration by looking at their environments.
 
-  Creates each environment once, in a separate process. Lets environments choose
+  Creates each environment once, in a separate process, or in this one if its
+  constructor can run only here. Lets environments choose
   settings, and unifies the observations and actions of several tasks.
 
   Args:
@@ -433,7 +434,17 @@ def _inspect(task, isolate_envs):
   """Return shapes, action space and renderer of the environment of a task."""
   if adapters.is_environment(task.env_ctor.args[0]):
     return {**_look(task.env_ctor()), 'renderer': None, 'messages': []}
-  report = probe.inspect(task.env_ctor, _look)
+  reason = _find_why_not_pickled(task.env_ctor)
+  if reason and isolate_envs == 'process':
+    raise errors.UsageError(
+      f'The constructor of {task.name} cannot be sent to a process, '
+      f'{reason}; create what it needs inside of it, or use isolate_envs: '
+      'thread or none.'
+    )
+  if reason:
+    report = _inspect_here(task.env_ctor)
+  else:
+    report = probe.inspect(task.env_ctor, _look)
   for message in report['messages']:
     print(message)
   renderer = report['renderer'] if isolate_envs != 'process' else None
@@ -443,6 +454,30 @@ def _inspect(task, isolate_envs):
       'process with TensorFlow; use isolate_envs: process.'
     )
   return report
+
+
+def _inspect_here(env_ctor):
+  """Return the same as `probe.inspect`, without a process."""
+  env = env_ctor()
+  try:
+    found = _look(env)
+  finally:
+    with contextlib.suppress(AttributeError):
+      env.close()
+  software = 'llvmpipe' if opengl.is_loaded_in_software() else None
+  return {**found, 'renderer': software, 'messages': []}
+
+
+def _find_why_not_pickled(env_ctor):
+  """Return why a constructor cannot be sent to a process, None if it can."""
+  import cloudpickle
+
+  try:
+    cloudpickle.dumps(env_ctor)
+  except Exception as error:
+    # Whatever the user's objects raise.
+    return f'{type(error).__name__}: {error}'
+  return None
 
 
 def _choose_settings(config, logdir, evaluates):

@@ -4,6 +4,7 @@ import collections
 import functools
 import pickle
 import sys
+import threading
 
 import cloudpickle
 import gymnasium
@@ -311,6 +312,39 @@ def test_configurations_are_built_without_effects(names, monkeypatch):
     assert collect.task is config.tasks[0]
     settings = collect.task.env_ctor.keywords['settings']
     assert settings['backend'] == 'offline'
+
+
+@pytest.mark.parametrize('kind', ['none', 'thread', 'process'])
+def test_constructors_that_stay_in_this_process(kind, monkeypatch):
+  """They hold what cannot be pickled, such as a lock."""
+  lock = threading.Lock()
+  made = []
+
+  class Locked(dummy_env.DummyEnv):
+    def __init__(self):
+      with lock:
+        super().__init__(1000)
+      made.append(self)
+      self.closed = False
+
+    def close(self):
+      self.closed = True
+
+  def mine(config, params):
+    return tasks.Task('mine', Locked, 20, ['reward'])
+
+  monkeypatch.setattr(tasks, 'mine', mine, raising=False)
+  params = {'tasks': ['mine'], 'isolate_envs': kind}
+  config = configs.make('debug', params)
+  if kind == 'process':
+    message = 'cannot be sent to a process, TypeError: .*lock.*; create what'
+    with pytest.raises(errors.UsageError, match=message):
+      tasks.prepare(config, 'unused')
+    return
+  _, shapes = tasks.prepare(config, 'unused')
+  assert shapes['image'] == (64, 64, 3) and shapes['action'] == (5,)
+  (env,) = made
+  assert env.closed
 
 
 @pytest.mark.render
