@@ -21,7 +21,7 @@ from agents.tools.tf1 import tf
 from planet import models, networks
 from planet.control import planning
 from planet.envs.constructors import Task
-from planet.scripts import objectives, parameters, presets
+from planet.scripts import parameters, presets
 from planet.scripts import tasks as tasks_lib
 from planet.tools import loaders, numpy_episodes, preprocess, schedule
 from planet.tools.attr_dict import AttrDict
@@ -396,7 +396,8 @@ def _find_network(params):
   size = params.image_size
   name = params.network or ('conv_ha' if size == 64 else f'conv_{size}')
   network = getattr(networks, name)
-  if network.image_size != size:
+  # Those that users set on the module need not say.
+  if getattr(network, 'image_size', size) != size:
     raise errors.UsageError(
       f'Network {name} needs images of {network.image_size} pixels, but '
       f'image_size is {size}; change image_size or omit network.'
@@ -515,8 +516,6 @@ def _define_simulation(task, item, params, own):
     iterations=params.planner_iterations,
     **({'bias': bias} if bias else {}),
   )
-  is_own = item.objective != 'reward'
-  objective = own['collect_objective'] if is_own else objectives.reward
   ramp = dict(ramp=item.action_noise_ramp, min=item.action_noise_min)
   exploration = AttrDict(
     scale=item.action_noise, schedule=bind(schedule.linear, **ramp)
@@ -527,7 +526,7 @@ def _define_simulation(task, item, params, own):
     planner=planner,
     horizon=item.horizon,
     warm_start=params.planner_warm_start,
-    objective=bind(objective, params=params),
+    objective=bind(own['objectives'][item.objective], params=params),
     save_episode_dir=item.save_episode_dir,
     steps_after=item.after,
     steps_every=item.every,

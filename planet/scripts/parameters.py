@@ -2,7 +2,7 @@
 
 import functools
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import pydantic
@@ -39,7 +39,7 @@ Direction = Annotated[schema.Number, Interval(ge=-1, le=1)]
 Scope = Annotated[str, pydantic.StringConstraints(pattern='^[A-Za-z0-9_./-]+$')]
 _MODELS = 'rssm', 'ssm', 'drnn'
 Loader = Literal['cache', 'recent', 'scan', 'reload', 'dummy']
-Activation = Literal['relu', 'elu', 'tanh', 'swish', 'softplus', 'none']
+_ACTIVATIONS = 'relu', 'elu', 'tanh', 'swish', 'softplus', 'none'
 
 
 # Everything that a model can predict with the tasks of this project.
@@ -64,7 +64,73 @@ _NETWORKS = (
   'conv_128',
   'conv_128_deep',
 )
-_Objective = schema.one_of(['reward'])
+
+
+def find_objective(
+  name: str, trust: references.Trust = references.NOTHING
+) -> Callable | None:
+  """Return an objective of the planner, None if it is unknown.
+
+  Args:
+    name: Name of a function in `planet.scripts.objectives`, where users may add
+      some, or `module:name`.
+    trust: Modules that it may be imported from.
+
+  Raises:
+    UsageError: If an object does not exist or its module is not trusted.
+  """
+  if ':' in name:
+    return references.resolve(name, trust)
+  from planet.scripts import objectives
+
+  takes = 'state', 'graph', 'params'
+  return tasks_lib.find_function(name, vars(objectives), takes)
+
+
+def _check_objective(value):
+  if not isinstance(value, str) or not (
+    # Imports no TensorFlow.
+    ':' in value or value == 'reward' or find_objective(value)
+  ):
+    raise ValueError(
+      'give one of reward, or module:name of your own, or the name of a '
+      'function that you set on planet.scripts.objectives'
+    )
+  return value
+
+
+_Objective = Annotated[str, pydantic.PlainValidator(_check_objective)]
+
+
+def _check_network(value):
+  own = callable(value) or (isinstance(value, str) and ':' in value)
+  if own or value in _NETWORKS:
+    return value
+  from planet import networks
+
+  found = getattr(networks, str(value), None)
+  if not (hasattr(found, 'encoder') and hasattr(found, 'decoder')):
+    raise ValueError(
+      f'give one of {", ".join(_NETWORKS)}, or module:name of your own, or the '
+      'name of what you set on planet.networks'
+    )
+  return value
+
+
+def _check_activation(value):
+  if value not in _ACTIVATIONS:
+    from planet.scripts import configs
+
+    if value not in configs.ACTIVATIONS:
+      raise ValueError(
+        f'give one of {", ".join(_ACTIVATIONS)}, or the name of a function '
+        'that you set in planet.scripts.configs.ACTIVATIONS'
+      )
+  return value
+
+
+_Network = Annotated[str, pydantic.PlainValidator(_check_network)]
+_Activation = Annotated[Name, pydantic.AfterValidator(_check_activation)]
 
 
 class Collect(schema.Settings):
@@ -79,7 +145,7 @@ class Collect(schema.Settings):
   every: Positive = _free(None)
   until: Whole = _free(-1)
   horizon: Positive = _free(None)
-  objective: Literal['reward'] = _free(None)
+  objective: _Objective = _free(None)
   action_noise: Amount = _free(None)
   action_noise_ramp: Whole = _free(None)
   action_noise_min: Fraction = _free(None)
@@ -133,10 +199,10 @@ class Parameters(schema.Settings):
   drnn_action_to_decoder: Flag = _variables(False, 'drnn connection')
   mean_only: Flag = _free(False, 'use means of latent states, not samples')
   min_stddev: Amount = _free(0.1, 'minimum standard deviation of latent states')
-  network: schema.one_of(_NETWORKS) | None = _variables(  # type: ignore
+  network: _Network | None = _variables(
     None, 'encoder and decoder; default: depends on image_size'
   )
-  activation: Activation = _variables('relu', 'activation of hidden layers')
+  activation: _Activation = _variables('relu', 'activation of hidden layers')
   num_layers: Count = _variables(3, 'hidden layers of reward and state heads')
   num_units: Positive = _variables(300, 'units per layer of these heads')
   gradient_heads: Names | None = _variables(
@@ -215,9 +281,7 @@ class Parameters(schema.Settings):
     0, 'examples over which the noise ramps up; negative: down'
   )
   action_noise_min: Fraction = _free(0.0, 'minimum of the noise schedule')
-  collect_objective: _Objective = _free(  # type: ignore[valid-type]
-    'reward', 'objective of the planner'
-  )
+  collect_objective: _Objective = _free('reward', 'objective of the planner')
   # Planner.
   planner: schema.one_of(['cem']) = _free(  # type: ignore[valid-type]
     'cem', 'planning algorithm'
@@ -274,6 +338,8 @@ def resolve(
 ) -> dict[str, Any]:
   """Return a dict from parameter name to the user's own object.
 
+  `objectives` is a dict from the names of all objectives to functions.
+
   Args:
     params: Parameters.
     objects: Objects that were passed directly.
@@ -282,11 +348,23 @@ def resolve(
   Raises:
     UsageError: If an object does not exist or its module is not trusted.
   """
-  names = {x: getattr(params, x) or '' for x in OWN if x not in objects}
+  own = [x for x in OWN if x not in objects and x != 'collect_objective']
+  names = {x: getattr(params, x) or '' for x in own}
   found = {
     x: references.resolve(y, trust) for x, y in names.items() if ':' in y
   }
-  return {**found, **objects}
+  usual = params.collect_objective
+  known = {usual: objects.get('collect_objective')}
+  for name in dict.fromkeys([usual, *list_objectives(dict(params))]):
+    known[name] = known.get(name) or find_objective(name, trust)
+  return {**found, **objects, 'objectives': known}
+
+
+def list_objectives(params: Mapping[str, Any]) -> list[str]:
+  """Return the names of the objectives that single collections have."""
+  kinds = 'train_collects', 'test_collects'
+  entries = [x for kind in kinds for x in params.get(kind) or ()]
+  return [x['objective'] for x in entries if 'objective' in x]
 
 
 def check(params: Mapping[str, Any]) -> dict[str, Any]:

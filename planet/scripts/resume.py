@@ -242,6 +242,7 @@ def _list_ids(names):
 def _trust_typed(trust, given):
   """Also trust the modules that checked parameters of a command name."""
   own = [given.get(x) for x in parameters.OWN]
+  own += parameters.list_objectives(given)
   trust = references.parse(trust)
   return trust.and_typed([*_list_ids(given.get('tasks', ())), *own])
 

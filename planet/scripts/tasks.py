@@ -103,8 +103,10 @@ def name_env(env: Any) -> str:
 
 
 def find_function(
-  name: str, module: Mapping[str, Any] | None = None
-) -> Callable[[AttrDict, AttrDict], Any] | None:
+  name: str,
+  module: Mapping[str, Any] | None = None,
+  takes: Sequence[str] = ('config', 'params'),
+) -> Callable[..., Any] | None:
   """Return the function of this name that users added to a module, or None.
 
   Functions of the original's form take `config` and `params`. They return a
@@ -114,9 +116,10 @@ def find_function(
   Args:
     name: Name of the function.
     module: Globals of the module, this one by default.
+    takes: Names of its arguments.
 
   Raises:
-    UsageError: If users set an attribute that does not take two arguments.
+    UsageError: If users set an attribute that does not take as many arguments.
   """
   module = globals() if module is None else module
   found: Any = module.get(name)
@@ -124,13 +127,13 @@ def find_function(
     if not isinstance(found, types.FunctionType):
       return None
     names = list(inspect.signature(found).parameters)
-    return found if names[:2] == ['config', 'params'] else None
+    return found if names[: len(takes)] == [*takes] else None
   try:
-    inspect.signature(found).bind(None, None)
+    inspect.signature(found).bind(*takes)
   except (TypeError, ValueError):
     raise errors.UsageError(
       f'Attribute {name} of {module["__name__"]} is {found!r}; set a function '
-      'that takes two arguments, config and params.'
+      f'that takes {len(takes)} arguments: {", ".join(takes)}.'
     ) from None
   return found
 

@@ -9,11 +9,12 @@ import pytest
 import planet
 from agents.run import files
 from agents.run.errors import UsageError
-from planet import models
+from planet import models, networks
 from planet.envs import dummy_env
 from planet.scripts import (
   configs,
   evaluate,
+  objectives,
   parameters,
   resume,
   tasks,
@@ -143,7 +144,7 @@ def test_episodes_at_once():
     ({'action_noise_min': 2}, 'action_noise_min'),
     ({'name': ''}, "'name' of"),
     ({'objective': 3}, "'objective' of"),
-    ({'objective': 'rewards'}, "should be 'reward'"),
+    ({'objective': 'rewards'}, 'give one of reward'),
   ],
 )
 def test_wrong_entries_of_collections(entry, message):
@@ -246,6 +247,61 @@ def test_own_components_without_effect(monkeypatch):
   monkeypatch.setattr(tasks, 'own', own_components, raising=False)
   config = configs.make('default', {'tasks': ['own'], 'pose_loss_scale': 2})
   assert config.unused == ['pose_loss_scale']
+
+
+def slow(state, graph, params):
+  """Objective of a user."""
+
+
+def test_objectives_of_users(tmp_path, monkeypatch):
+  """Set on the module, or by their place; for all collections or one."""
+  monkeypatch.setattr(objectives, 'slow', slow, raising=False)
+  own = [{}, {'name': 'own', 'objective': 'slow'}]
+  own.append({'name': 'usual', 'objective': 'reward'})
+  place = f'{__name__}:slow'
+  for name, found in (('reward', objectives.reward), ('slow', slow)):
+    params = {'collect_objective': name, 'train_collects': own}
+    params['test_collects'] = [{'objective': place}]
+    config = resume.define_config(
+      str(tmp_path / name), train.Arguments(params=params)
+    )
+    collects = [*config.train_collects.values(), *config.test_collects.values()]
+    used = [x.objective.func for x in collects]
+    assert used == [found, slow, objectives.reward, slow]
+  logdir = str(tmp_path / 'slow')
+  utility.save_config(config, logdir)
+  with pytest.raises(UsageError, match='--trust'):
+    resume.define_config(logdir, train.Arguments())
+  trusted = train.Arguments(trust=__name__)
+  assert resume.define_config(logdir, trusted).train_collects
+  monkeypatch.delattr(objectives, 'slow')
+  with pytest.raises(UsageError, match="'slow': give one of reward"):
+    resume.define_config(logdir, trusted)
+  monkeypatch.setattr(objectives, 'slow', lambda state: None, raising=False)
+  with pytest.raises(UsageError, match='that takes 3 arguments: state, graph'):
+    resume.define_config(logdir, trusted)
+
+
+def test_networks_and_activations_of_users(monkeypatch):
+  """Set on the modules of this project; other names are refused."""
+
+  class Net:
+    encoder = staticmethod(lambda obs: None)
+    decoder = staticmethod(lambda state, data_shape: None)
+
+  params = {'network': 'my_net', 'activation': 'mish', 'image_size': 32}
+  monkeypatch.setattr(networks, 'my_net', Net, raising=False)
+  monkeypatch.setitem(configs.ACTIVATIONS, 'mish', slow)
+  config = build(**params)
+  assert config.encoder is Net.encoder and config.heads.image is Net.decoder
+  assert config.activation is slow
+  assert config.heads.reward.keywords['activation'] is slow
+  monkeypatch.delitem(configs.ACTIVATIONS, 'mish')
+  with pytest.raises(UsageError, match="'mish': give one of relu, elu"):
+    build(**params)
+  for name in ('my_nets', 'vector', 'feed_forward', 5):
+    with pytest.raises(UsageError, match='give one of conv_ha'):
+      build(network=name)
 
 
 @pytest.mark.parametrize('size', [32, 64, 96, 128])
@@ -358,8 +414,6 @@ def test_two_episodes_at_once_on_two_cores():
 )
 def test_driving_on_small_machines(params, network, size):
   """A hundred steps in the offline world, small images, a small network."""
-  from planet import networks
-
   config = build('carla_cpu', **params)
   (task,) = config.tasks
   assert (task.name, task.action_repeat, task.max_length) == ('carla', 2, 50)

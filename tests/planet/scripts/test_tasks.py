@@ -123,7 +123,9 @@ def test_attributes_win(name, function, length, monkeypatch):
 @pytest.mark.parametrize('value', [3, lambda config: None])
 def test_attributes_that_are_no_tasks(value, monkeypatch):
   monkeypatch.setattr(tasks, 'cartpole_swingup', value)
-  with pytest.raises(errors.UsageError, match='set a function that takes two'):
+  with pytest.raises(
+    errors.UsageError, match='function that takes 2 arguments'
+  ):
     define('cartpole_swingup')
 
 
