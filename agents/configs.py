@@ -312,6 +312,11 @@ def from_plain(
       f'The run in {run} was written by another version; use that version, or '
       'start a new run.'
     )
+  if not stored.get('env'):
+    raise errors.UsageError(
+      f'The config.yaml of the run in {run} is damaged: it names no env. '
+      'Restore it from a copy, or start a new run.'
+    )
   values = {k: v for k, v in stored.items() if k not in _BESIDE}
   spaces = {k: v for k, v in stored.items() if k == 'spaces'}
   return {**import_own(Config.check(values), trust), **spaces}
@@ -397,7 +402,7 @@ def call(name: str | None) -> dict[str, Any] | None:
   config: Any = found()
   if not isinstance(config, Mapping):
     raise errors.UsageError(
-      f'Function {name} returns {type(config).__name__}; return a mapping, '
+      f'Function {name!r} returns {type(config).__name__}; return a mapping, '
       'such as agents.configs.default() with other values.'
     )
   usual = default()

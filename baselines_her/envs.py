@@ -54,11 +54,12 @@ class GoalEnv(Wrapper):
     if np.ndim(achieved_goal) < 2:
       return compute(achieved_goal, desired_goal, info)
     with guard.explained(self._name, 'in compute_reward'):
+      # It may change what it is given.
+      goals = np.array(achieved_goal), np.array(desired_goal)
       if self._row_by_row:
-        rows = zip(achieved_goal, desired_goal)
-        rewards = np.array([compute(a, d, info) for a, d in rows])
+        rewards = np.array([compute(a, d, info) for a, d in zip(*goals)])
       else:
-        rewards = compute(achieved_goal, desired_goal, info)
+        rewards = compute(*goals, info)
     guard.check_rewards(rewards, len(achieved_goal), self._name)
     return rewards
 

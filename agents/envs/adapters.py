@@ -71,8 +71,12 @@ class GymnasiumEnv(Wrapper):
     action = self._fit(action)
     observ, reward, terminated, truncated, info = self._env.step(action)
     # `Guard` tells of any other info.
-    if truncated and not terminated and isinstance(info, dict):
-      info = dict(info, truncated=True)
+    if isinstance(info, dict):
+      if truncated and not terminated:
+        info = dict(info, truncated=True)
+      elif terminated and 'truncated' in info:
+        # Something else of this name.
+        info = dict(info, truncated=False)
     return observ, reward, terminated or truncated, info
 
   def render(self, mode: str = 'rgb_array') -> Any:
@@ -247,7 +251,7 @@ class AsGymnasium(gymnasium.Env):
 
   def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._inner.step(action)
-    truncated = bool(info.get('truncated'))
+    truncated = bool(done and info.get('truncated'))
     reward = np.asarray(reward, float).item()
     return observ, reward, done and not truncated, truncated, info
 

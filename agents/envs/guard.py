@@ -72,6 +72,8 @@ def check_image(image: Any, name: Any) -> None:
 def check_number(value: Any, what: str, name: Any, when: str) -> Any:
   """Raise `EnvError` if a value is not one number; return it as one.
 
+  Numbers of types whose sums overflow soon become floats.
+
   Args:
     value: Number or, as some environments return, an array of one number.
     what: What it is, such as `reward`.
@@ -84,7 +86,9 @@ def check_number(value: Any, what: str, name: Any, when: str) -> Any:
       f'Environment {name} returned {what} {_show(value)} {when}; return a '
       'number.'
     )
-  return np.squeeze(array)[()]
+  number = np.squeeze(array)[()]
+  small = array.dtype.kind in 'bu' or array.dtype.itemsize < 4
+  return float(number) if small else number
 
 
 def check_observation(

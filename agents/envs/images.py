@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import OneOf, utils
+from gymnasium.spaces import Discrete, MultiDiscrete, OneOf, utils
 
 from agents.envs import spaces
 from agents.run import errors
@@ -137,10 +137,14 @@ def join(observation: Any, listed: list[tuple[Path, Any]]) -> np.ndarray:
   (path, first), *_ = listed
   if not path and hasattr(first, 'low'):
     return np.array(observation)
-  flat: list[Any] = [
-    utils.flatten(spaces.convert(part), pick(observation, path))
-    for path, part in listed
-  ]
+  flat: list[Any] = []
+  for path, part in listed:
+    value, part = pick(observation, path), spaces.convert(part)
+    if isinstance(part, Discrete | MultiDiscrete):
+      chosen = np.asarray(value) - part.start
+      if (chosen < 0).any():
+        raise IndexError(f'{value} is less than {part.start}')
+    flat.append(utils.flatten(part, value))
   with np.errstate(over='ignore'):  # `ConvertTo32Bit` raises
     return np.concatenate(flat).astype(np.float32)
 

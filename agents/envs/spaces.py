@@ -115,7 +115,21 @@ def to_plain(space: Any) -> dict[str, Any]:
 
 
 def from_plain(plain: Mapping[str, Any]) -> Any:
-  """Restore a space from the result of `to_plain`."""
+  """Restore a space from the result of `to_plain`.
+
+  Raises:
+    UsageError: If it is not complete.
+  """
+  try:
+    return _restore(plain)
+  except (AssertionError, AttributeError, KeyError, TypeError, ValueError):
+    raise errors.UsageError(
+      f'A stored space is damaged: {plain!r:.200}. Restore its file from a '
+      'copy, or start a new run.'
+    ) from None
+
+
+def _restore(plain):
   kinds = gymnasium.spaces
   if 'n' in plain:
     return kinds.Discrete(**plain)
@@ -362,12 +376,24 @@ def _bounds(space, enabled, name):
 
 
 def float_bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
-  """Return lower and upper bounds as floats, infinite if there are none."""
-  bounds = (np.asarray(getattr(space, x, np.inf)) for x in ('low', 'high'))
-  low, high = (
-    x if x.dtype.kind == 'f' else x.astype(np.float32) for x in bounds
+  """Return lower and upper bounds as floats, infinite if there are none.
+
+  The largest numbers of float32 and of integers with 32 bits or more are none.
+  """
+  low, high = (np.asarray(getattr(space, x, np.inf)) for x in ('low', 'high'))
+  if low.dtype.kind == 'f':
+    # That of float32, or of smaller floats.
+    limit = float(min(np.finfo(np.float32).max, np.finfo(low.dtype).max))
+  else:
+    # gymnasium takes a number a little smaller than the largest one.
+    wide = low.dtype.itemsize >= 4
+    limit = np.iinfo(low.dtype).max - 2 if wide else np.inf
+    low, high = low.astype(np.float32), high.astype(np.float32)
+  infinite = low.dtype.type(np.inf)
+  return (
+    np.where(low <= -limit, -infinite, low),
+    np.where(high >= limit, infinite, high),
   )
-  return low, high
 
 
 def _unit_box(space):

@@ -168,7 +168,8 @@ def flatten(observation: Any, path: str = '') -> dict[str, np.ndarray]:
   """Return a dict from path to array; the path is `agent` for an array."""
   if not isinstance(observation, dict):
     try:
-      array = np.asarray(observation)
+      # A copy, as environments may use their arrays again.
+      array = np.array(observation)
     except ValueError:
       # Lists of different lengths.
       array = np.array(observation, object)

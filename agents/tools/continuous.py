@@ -18,6 +18,7 @@ from agents.envs import (
   vector,
 )
 from agents.envs.wrappers import Guard, with_own_randomness
+from agents.run import errors
 from agents.tools import wrappers
 
 
@@ -131,20 +132,33 @@ class _Rows(vector.Group):
     own = slice(self._first, self._first + len(self.envs))
     actions = arrays.action[own].copy()
     for row, (env, action) in enumerate(zip(self.envs, actions), self._first):
-      observ[row], reward[row], done[row], _ = env.step(action)
+      value, reward[row], done[row], _ = env.step(action)
+      _write(observ[row, ...], value, env)
 
   def reset(self, rows):
     """Return first observations, or write them to the arrays if there are."""
     if self._arrays is None:
       return super().reset(rows)
     for row in rows:
-      self._arrays.observ[self._first + row] = self.envs[row].reset()
+      env = self.envs[row]
+      _write(self._arrays.observ[self._first + row, ...], env.reset(), env)
     return None
 
   def close(self):
     super().close()
     if self._arrays:
       self._arrays.close()
+
+
+def _write(row, observ, env):
+  """Write an observation, unless its numbers would become others."""
+  try:
+    np.copyto(row, observ, casting='same_kind')
+  except TypeError:
+    raise errors.EnvError(
+      f'Environment {guard.find_name(env)} returned an observation of type '
+      f'{observ.dtype}, but of {row.dtype} before; return one type.'
+    ) from None
 
 
 class ScaledVectorEnv(batch_env.VectorEnv):
@@ -240,10 +254,8 @@ class ScaledVectorEnv(batch_env.VectorEnv):
 
   def _allocate(self, observ):
     space, count = self._raw_action_space, len(self)
-    observ_dtype = observ.dtype
-    if self._raw_observ_dtype.kind == 'f':
-      # The first observation may consist of integers.
-      observ_dtype = np.result_type(observ, self._raw_observ_dtype)
+    # The first observation may be of a smaller type than later ones.
+    observ_dtype = np.result_type(observ, self._raw_observ_dtype)
     layout = {
       'action': ((count, *space.shape), np.dtype(space.dtype)),
       'observ': ((count, *observ.shape), observ_dtype),

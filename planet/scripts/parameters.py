@@ -1,6 +1,7 @@
 """All parameters of `--params` with defaults and limits."""
 
 import functools
+import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
@@ -87,10 +88,19 @@ def find_objective(
   return tasks_lib.find_function(name, vars(objectives), takes)
 
 
+def _find_set(module, name):
+  """Return what users set on a module, None if there is nothing.
+
+  They have imported it. Others do not wait for TensorFlow.
+  """
+  return getattr(sys.modules.get(module), str(name), None)
+
+
 def _check_objective(value):
   if not isinstance(value, str) or not (
-    # Imports no TensorFlow.
-    ':' in value or value == 'reward' or find_objective(value)
+    ':' in value
+    or value == 'reward'
+    or (_find_set('planet.scripts.objectives', value) and find_objective(value))
   ):
     raise ValueError(
       'give one of reward, or module:name of your own, or the name of a '
@@ -106,9 +116,7 @@ def _check_network(value):
   own = callable(value) or (isinstance(value, str) and ':' in value)
   if own or value in _NETWORKS:
     return value
-  from planet import networks
-
-  found = getattr(networks, str(value), None)
+  found = _find_set('planet.networks', value)
   if not (hasattr(found, 'encoder') and hasattr(found, 'decoder')):
     raise ValueError(
       f'give one of {", ".join(_NETWORKS)}, or module:name of your own, or the '
@@ -119,9 +127,8 @@ def _check_network(value):
 
 def _check_activation(value):
   if value not in _ACTIVATIONS:
-    from planet.scripts import configs
-
-    if value not in configs.ACTIVATIONS:
+    known = _find_set('planet.scripts.configs', 'ACTIVATIONS') or {}
+    if value not in known:
       raise ValueError(
         f'give one of {", ".join(_ACTIVATIONS)}, or the name of a function '
         'that you set in planet.scripts.configs.ACTIVATIONS'
@@ -397,7 +404,7 @@ def _is_own_scale(name):
 
 
 def check_scales(params: Parameters, components: Iterable[str]) -> None:
-  """Check that scales of losses belong to something that tasks declare.
+  """Check that heads and scales of losses are of what tasks declare.
 
   Args:
     params: Parameters.
@@ -406,6 +413,9 @@ def check_scales(params: Parameters, components: Iterable[str]) -> None:
   Raises:
     UsageError: If one does not.
   """
+  heads = [*_HEADS, *components]
+  for head in params.gradient_heads or ():
+    errors.find('Head', head, dict.fromkeys(heads))
   known = [f'{x}_loss_scale' for x in components]
   for name in params.model_extra or {}:
     if name not in known:

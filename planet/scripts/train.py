@@ -98,7 +98,10 @@ class Arguments:
     from planet.scripts import parameters, tasks
 
     params = parameters.build(self.config, self.params)
-    return params, tasks.define_all(params, self.objects.get('tasks'))
+    defined = tasks.define_all(params, self.objects.get('tasks'))
+    # Before TensorFlow is imported; stored runs are checked with all else.
+    parameters.check_scales(params, defined[0].state_components)
+    return params, defined
 
 
 def process(

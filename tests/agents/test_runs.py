@@ -374,6 +374,16 @@ def test_damaged_run_is_refused(tmp_path):
   assert 'Cannot read' in refuse(runs.load, run)
 
 
+def test_settings_that_lack_something(tmp_path):
+  """As after a flipped bit: the sentence says that they are damaged."""
+  run = make_run(tmp_path, '1', 40)
+  stored = files.read_yaml(os.path.join(run, 'config.yaml'))
+  del stored['env']
+  assert 'damaged' in refuse(configs.from_plain, stored, run=run)
+  for wrong in ({'shapa': [1], 'low': 0}, {'n': 'x'}, {'dict': 3}, {}):
+    assert 'damaged' in refuse(spaces.from_plain, wrong)
+
+
 def test_nothing_but_damaged_checkpoints(tmp_path):
   """The files are named."""
   run = make_run(tmp_path, '1', 40)
