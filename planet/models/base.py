@@ -100,7 +100,7 @@ class Base:
       observation is not used.
     """
     obs, prev_action, use_obs = inputs
-    return self._advance(obs, prev_action, use_obs[0, 0], prev_state)
+    return self._define_next(obs, prev_action, use_obs[0, 0], prev_state)
 
   def step(
     self,
@@ -125,12 +125,12 @@ class Base:
     # weights.
     with scopes.uncached_scope(type(self).__name__.lower()):
       if type(self).call is Base.call:
-        return self._advance(obs, prev_action, use_obs, prev_state)
+        return self._define_next(obs, prev_action, use_obs, prev_state)
       batch_size = tf.shape(nested.flatten(prev_state)[0])[0]
       inputs = obs, prev_action, tf.fill([batch_size, 1], use_obs)
       return self.call(inputs, prev_state)
 
-  def _advance(self, obs, prev_action, use_obs, prev_state):
+  def _define_next(self, obs, prev_action, use_obs, prev_state):
     prior = self._transition_tpl(
       prev_state, prev_action, nested.map(tf.zeros_like, obs)
     )
