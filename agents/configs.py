@@ -370,7 +370,6 @@ def _resolve(name: str) -> dict[str, Any]:
   return {k: v if k == 'env' else find(v) for k, v in make(name).items()}
 
 
-default = functools.partial(_resolve, 'default')
 # Also for functions that users add here.
 globals().update({x: functools.partial(_resolve, x) for x in CHOICES})
 
@@ -405,5 +404,5 @@ def call(name: str | None) -> dict[str, Any] | None:
       f'Function {name!r} returns {type(config).__name__}; return a mapping, '
       'such as agents.configs.default() with other values.'
     )
-  usual = default()
+  usual = _resolve('default')
   return {k: v for k, v in config.items() if k not in usual or usual[k] != v}

@@ -159,10 +159,10 @@ class Settings(Params):
   @classmethod
   def usual(cls, env_name: str) -> dict[str, Any]:
     """Return the default values for an environment."""
-    own = {envs.base_name(k): v for k, v in DEFAULT_ENV_PARAMS.items()}
-    same = own.get(envs.base_name(env_name), {})
-    same = DEFAULT_ENV_PARAMS.get(env_name, same)
-    return {**cls.defaults(), **DEFAULT_PARAMS, **same}
+    bases = {envs.base_name(k): v for k, v in DEFAULT_ENV_PARAMS.items()}
+    of_base = bases.get(envs.base_name(env_name), {})
+    own = DEFAULT_ENV_PARAMS.get(env_name, of_base)
+    return {**cls.defaults(), **DEFAULT_PARAMS, **own}
 
   @classmethod
   def make(cls, env_name: str, given: Mapping[str, Any]) -> 'Settings':

@@ -1,6 +1,7 @@
 """Explorer for environments of gymnasium and compatible ones."""
 
 import functools
+import json
 import os
 from collections.abc import Mapping
 from importlib import util
@@ -194,15 +195,23 @@ class GymExplorer(base.ExplorerBase):
       'masks': self._masks,
       'hidden': dict(self._hidden),
       'was_reset': self._was_reset,
+      'spaces': self._spaces,
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
     """Restore the state; episodes continue if the environments support it.
 
     Raises:
-      UsageError: If the number of workers differs.
+      UsageError: If the number of workers or their spaces differ.
     """
     states = state['envs']
+    # Earlier versions did not store spaces.
+    if (trained := state.get('spaces', self._spaces)) != self._spaces:
+      raise errors.UsageError(
+        f'The session was trained with observations and actions {trained}, but '
+        f'those of the environment are {self._spaces}; give the environment '
+        'that it was trained with, or start a new session.'
+      )
     if states is not None and len(states) != self._num_workers:
       raise errors.UsageError(
         f'The checkpoint has {len(states)} workers in mode '
@@ -257,7 +266,8 @@ class GymExplorer(base.ExplorerBase):
     return vector.Vector(vector.Group, constructors, processes)
 
   def _check_agents(self):
-    _, spaces = self._envs.get('spaces')[0][0]
+    observed, spaces = self._envs.get('spaces')[0][0]
+    self._spaces = json.dumps([observed, spaces])
     one = len(self.agents) == 1 and set(spaces) == {'agent'}
     if not one and set(self.agents) != set(spaces):
       self.close()

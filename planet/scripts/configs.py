@@ -254,7 +254,6 @@ def build(
   Raises:
     UsageError: If parameters contradict each other.
   """
-  parameters.check_scales(params, tasks[0].state_components)
   keys = _list_keys(params, tasks)
   model = _define_model(params, tasks, own)
   recorded = _list_recorded(keys, model['heads'])
@@ -302,7 +301,7 @@ def _list_keys(params, tasks):
       f'observations: {params.observations} needs a single task with a state, '
       f'but the tasks are {[x.name for x in tasks]}; use observations: image.'
     )
-  return [*(x for x in _list_observed(params) if x == 'image'), *keys]
+  return [*(x for x in params.observed if x == 'image'), *keys]
 
 
 def _list_recorded(keys, heads):
@@ -320,7 +319,7 @@ def _choose_isolation(params, own):
 
 def _define_model(params, tasks, own):
   activation = ACTIVATIONS[params.activation]
-  observed = _list_observed(params)
+  observed = params.observed
   gradient_heads = params.gradient_heads or [*observed, 'reward']
   layers = dict(units=params.num_units, activation=activation)
   heads = {}
@@ -352,8 +351,6 @@ def _define_model(params, tasks, own):
       stop_gradient=name not in gradient_heads,
       **layers,
     )
-  for name in gradient_heads:
-    errors.find('Entry of gradient_heads', name, heads)
   return dict(
     activation=activation,
     gradient_heads=gradient_heads,
@@ -386,12 +383,6 @@ def _define_cell(params, own, activation):
   return bind(model, params.state_size, *sizes, **options)
 
 
-def _list_observed(params):
-  """Return the names of what the model observes, and predicts."""
-  kind = params.observations
-  return ['image', 'vector'] if kind == 'both' else [kind]
-
-
 def _find_network(params):
   size = params.image_size
   name = params.network or ('conv_ha' if size == 64 else f'conv_{size}')
@@ -409,7 +400,7 @@ def _define_losses(params, heads):
   scales: dict[str, Any] = {
     x: getattr(params, f'{x}_loss_scale', 1.0) for x in heads
   }
-  observed = _list_observed(params)
+  observed = params.observed
   # Losses are computed and printed in this order.
   loss_scales = AttrDict(
     {x: scales[x] for x in scales if x not in observed},
@@ -535,5 +526,5 @@ def _define_simulation(task, item, params, own):
   )
 
 
-# As in `planet.scripts.tasks`.
+# For `tasks.find_function`: other values of these names are from users.
 _OURS = dict(globals())

@@ -71,9 +71,8 @@ def main(args: Any) -> None:
         scaled = ' (scaled)'
       print(
         f'Episode {episode.number} of {episode.task}: '
-        f'return {episode.score:.1f}{scaled}, {episode.env_steps} environment '
-        f'steps.'
-        f'{_describe(episode.metrics)}',
+        f'return {episode.score:.1f}{scaled}, '
+        f'{episode.env_steps} environment steps.{_describe(episode.metrics)}',
         flush=True,
       )
       if episode.metrics:

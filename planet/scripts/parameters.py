@@ -1,6 +1,8 @@
 """All parameters of `--params` with defaults and limits."""
 
 import functools
+import importlib.util
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -67,6 +69,24 @@ _NETWORKS = (
 )
 
 
+def may_have(place: str, name: Any) -> bool:
+  """Return whether users may have added something to a module.
+
+  Spares the import of TensorFlow when a name is wrong.
+
+  Args:
+    place: Name of the module.
+    name: Name of what they may have set, or written into the file.
+  """
+  spec = importlib.util.find_spec(place)
+  if place in sys.modules or not (spec and spec.origin):
+    return True
+  begin = r'^|\b(def|class|as|import)\s+|[\'"]'
+  with open(spec.origin) as file_:
+    text = file_.read()
+  return bool(re.search(rf'({begin}){re.escape(str(name))}\b', text, re.M))
+
+
 def find_objective(
   name: str, trust: references.Trust = references.NOTHING
 ) -> Callable | None:
@@ -82,26 +102,20 @@ def find_objective(
   """
   if ':' in name:
     return references.resolve(name, trust)
+  if not may_have('planet.scripts.objectives', name):
+    return None
   from planet.scripts import objectives
 
   takes = 'state', 'graph', 'params'
   return tasks_lib.find_function(name, vars(objectives), takes)
 
 
-def _find_set(module, name):
-  """Return what users set on a module, None if there is nothing.
-
-  They have imported it. Others do not wait for TensorFlow.
-  """
-  return getattr(sys.modules.get(module), str(name), None)
-
-
 def _check_objective(value):
-  if not isinstance(value, str) or not (
-    ':' in value
-    or value == 'reward'
-    or (_find_set('planet.scripts.objectives', value) and find_objective(value))
-  ):
+  known = isinstance(value, str) and (
+    # Imports no TensorFlow.
+    ':' in value or value == 'reward' or find_objective(value)
+  )
+  if not known:
     raise ValueError(
       'give one of reward, or module:name of your own, or the name of a '
       'function that you set on planet.scripts.objectives'
@@ -116,7 +130,11 @@ def _check_network(value):
   own = callable(value) or (isinstance(value, str) and ':' in value)
   if own or value in _NETWORKS:
     return value
-  found = _find_set('planet.networks', value)
+  found = None
+  if may_have('planet.networks', value):
+    from planet import networks
+
+    found = getattr(networks, str(value), None)
   if not (hasattr(found, 'encoder') and hasattr(found, 'decoder')):
     raise ValueError(
       f'give one of {", ".join(_NETWORKS)}, or module:name of your own, or the '
@@ -126,13 +144,16 @@ def _check_network(value):
 
 
 def _check_activation(value):
-  if value not in _ACTIVATIONS:
-    known = _find_set('planet.scripts.configs', 'ACTIVATIONS') or {}
-    if value not in known:
-      raise ValueError(
-        f'give one of {", ".join(_ACTIVATIONS)}, or the name of a function '
-        'that you set in planet.scripts.configs.ACTIVATIONS'
-      )
+  known = value in _ACTIVATIONS
+  if not known and may_have('planet.scripts.configs', value):
+    from planet.scripts import configs
+
+    known = value in configs.ACTIVATIONS
+  if not known:
+    raise ValueError(
+      f'give one of {", ".join(_ACTIVATIONS)}, or the name of a function that '
+      'you set in planet.scripts.configs.ACTIVATIONS'
+    )
   return value
 
 
@@ -318,6 +339,33 @@ class Parameters(schema.Settings):
     """Minimum number of observations of a training episode."""
     return self.batch_shape[1] * self.num_chunks
 
+  @property
+  def observed(self) -> list[str]:
+    """Names of what the model observes, and predicts."""
+    kind = self.observations
+    return ['image', 'vector'] if kind == 'both' else [kind]
+
+  def check_heads(self, components: Iterable[str]) -> None:
+    """Check that parameters name heads that the model can have.
+
+    Args:
+      components: State components of the tasks.
+
+    Raises:
+      UsageError: If they do not.
+    """
+    known = [f'{x}_loss_scale' for x in components]
+    for name in self.model_extra or {}:
+      if name not in known:
+        raise errors.UsageError(
+          f'{self.called.format(name)} is unknown. '
+          f'{errors.suggest(name, [*self.names(), *known])}'
+        )
+    predicted = components if self.state_diagnostics else ['reward']
+    heads = dict.fromkeys([*self.observed, *predicted])
+    for name in self.gradient_heads or ['reward']:
+      errors.find('Entry of gradient_heads', name, heads)
+
 
 # Parameters that accept the user's own object or its `module:name`.
 OWN = ('model', 'network', 'planner', 'collect_objective')
@@ -378,7 +426,7 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
   """Check given parameters and convert them to their declared types.
 
   Leaves the settings in `env` to `check_env`, and which heads the tasks have
-  to `check_scales`.
+  to `Parameters.check_heads`.
 
   Raises:
     UsageError: If a parameter is unknown or a value is not allowed.
@@ -401,28 +449,6 @@ def _is_own_scale(name):
   """Return whether a parameter may belong to a head of a user's task."""
   is_scale = str(name).endswith('_loss_scale')
   return is_scale and name not in Parameters.model_fields
-
-
-def check_scales(params: Parameters, components: Iterable[str]) -> None:
-  """Check that heads and scales of losses are of what tasks declare.
-
-  Args:
-    params: Parameters.
-    components: State components of the tasks.
-
-  Raises:
-    UsageError: If one does not.
-  """
-  heads = [*_HEADS, *components]
-  for head in params.gradient_heads or ():
-    errors.find('Head', head, dict.fromkeys(heads))
-  known = [f'{x}_loss_scale' for x in components]
-  for name in params.model_extra or {}:
-    if name not in known:
-      raise errors.UsageError(
-        f'{Parameters.called.format(name)} is unknown. '
-        f'{errors.suggest(name, [*Parameters.names(), *known])}'
-      )
 
 
 def check_limits(given: Mapping[str, Any]) -> None:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agents.envs import spaces
 from agents.run import checkpoint, errors, files, folder, references
 from planet.envs.seeding import derive_seed
 from planet.scripts import configs, parameters, renamed, tasks
@@ -304,7 +305,9 @@ def check(config: configs.Config, logdir: str, size: int = 1) -> configs.Config:
       config.train_dir, config.recorded_keys, config.image_size
     )
   else:
+    trained = config.source.get('interfaces', {})
     config, shapes = tasks.prepare(config, logdir)
+    _check_actions(trained, config.source.get('interfaces', {}), logdir)
   _check_bias(config, shapes)
   needed = {key: shapes[key] for key in config.recorded_keys}
   _check_shapes(config, needed, logdir)
@@ -333,6 +336,20 @@ def _check_shapes(config, shapes, logdir):
       raise errors.UsageError(
         f'The run in {logdir} was trained with {key} of shape {trained}, but '
         f'now it has {found}; give what it was trained with, or use another '
+        'logdir.'
+      )
+
+
+def _check_actions(trained, found, logdir):
+  """Refuse other bounds: recorded actions are relative to them."""
+  for name in trained.keys() & found.keys():
+    old, new = (
+      spaces.from_plain(x[name]['action_space']) for x in (trained, found)
+    )
+    if old != new:
+      raise errors.UsageError(
+        f'The run in {logdir} was trained with actions {old} of {name}, but '
+        f'now they are {new}; give what it was trained with, or use another '
         'logdir.'
       )
 

@@ -195,7 +195,8 @@ def define_all(
     trains: Whether episodes have to be long enough to learn from.
 
   Raises:
-    UsageError: If a task is unknown or its episodes are too short.
+    UsageError: If a task is unknown, its episodes are too short, or parameters
+      name heads that it does not have.
   """
   names = params.tasks
   if len(set(names)) < len(names):
@@ -220,6 +221,7 @@ def define_all(
   if not are_alike(tasks):
     # Tasks that differ share nothing but images, see `prepare`.
     tasks = [x._replace(state_components=['reward']) for x in tasks]
+  params.check_heads(tasks[0].state_components)
   return tasks
 
 
@@ -357,8 +359,8 @@ def prepare(
   """Complete the tasks of a configuration by looking at their environments.
 
   Creates each environment once, in a separate process, or in this one if its
-  constructor can run only here. Lets environments choose
-  settings, and unifies the observations and actions of several tasks.
+  constructor can run only here. Lets environments choose settings, and unifies
+  the observations and actions of several tasks.
 
   Args:
     config: Configuration.
@@ -521,5 +523,5 @@ def _look(env):
 globals().update(
   {x: functools.partial(_call_row, x) for x in TABLE if x != 'carla'}
 )
-# Other values of these names are from users.
+# For `find_function`: other values of these names are from users.
 _OURS = dict(globals())

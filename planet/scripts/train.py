@@ -14,7 +14,6 @@ import contextlib
 import dataclasses
 import datetime
 import functools
-import importlib.util
 import logging
 import os
 import socket
@@ -98,10 +97,7 @@ class Arguments:
     from planet.scripts import parameters, tasks
 
     params = parameters.build(self.config, self.params)
-    defined = tasks.define_all(params, self.objects.get('tasks'))
-    # Before TensorFlow is imported; stored runs are checked with all else.
-    parameters.check_scales(params, defined[0].state_components)
-    return params, defined
+    return params, tasks.define_all(params, self.objects.get('tasks'))
 
 
 def process(
@@ -268,12 +264,13 @@ def check(args: Arguments) -> Arguments:
   Raises:
     UsageError: If a parameter is wrong.
   """
-  from planet.scripts import presets
+  from planet.scripts import parameters, presets
 
   if args.config not in presets.PRESETS:
-    if not _names_function(args.config):
+    place = 'planet.scripts.configs'
+    if ':' not in args.config and not parameters.may_have(place, args.config):
       presets.find(args.config)
-    from planet.scripts import configs, parameters
+    from planet.scripts import configs
 
     own = {x: y for x, y in args.objects.items() if x in parameters.OWN}
     given = {**args.params, **own}
@@ -285,16 +282,6 @@ def check(args: Arguments) -> Arguments:
   if not folder.has(_find_first(args.logdir), 'config.yaml'):
     _ = args.new
   return args
-
-
-def _names_function(name):
-  """Return whether a configuration may be a function; imports no TensorFlow."""
-  place = 'planet.scripts.configs'
-  spec = importlib.util.find_spec(place)
-  if ':' in name or place in sys.modules or not (spec and spec.origin):
-    return True
-  with open(spec.origin) as file_:
-    return f'def {name}(' in file_.read()
 
 
 def train_experiment(

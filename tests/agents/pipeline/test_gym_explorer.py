@@ -315,6 +315,9 @@ def test_resume(session, restorable):
   assert states[0] == states[1]
   with pytest.raises(errors.UsageError, match='2 workers'):
     make(session, kwargs=kwargs).load_state_dict(state)
+  args['kwargs'] = {**kwargs, 'bound': 2}
+  with pytest.raises(errors.UsageError, match='give the environment that it'):
+    make(session, **args).load_state_dict(state)
 
 
 @pytest.mark.parametrize('count', [0, 1])

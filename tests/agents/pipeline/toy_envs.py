@@ -34,9 +34,10 @@ class CountEnv:
     fail_at=None,
     exit_at=None,
     reward=None,
+    bound=1,
   ):
     self.observation_space = spaces.box([-99] * 3, [99] * 3)
-    self.action_space = spaces.box([-1], [1])
+    self.action_space = spaces.box([-bound], [bound])
     self.np_random = np.random.default_rng(0)
     self._length, self._truncated = length, truncated
     self._nan_at, self._fail_at, self._info = nan_at, fail_at, info

@@ -214,7 +214,7 @@ def test_heads_of_own_components(tmp_path, monkeypatch):
     config = resume.define_config(logdir, train.check(args))
     assert config.loss_scales.pose == scale
     utility.save_config(config, logdir)
-  args = train.Arguments(logdir=logdir, params={'pose_loss_scale': 3})
+  args = train.Arguments(logdir, params={'pose_loss_scale': 3})
   config = resume.define_config(logdir, train.check(args))
   assert config.loss_scales.pose == 3
   assert 'pose_loss_scale: 2.0 -> 3.0 (from' in '\n'.join(config.report)

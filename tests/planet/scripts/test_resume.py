@@ -280,6 +280,25 @@ def test_run_goes_on_to_the_other_limit(
   assert f'{name}: None -> {second[name]}' in capsys.readouterr().out
 
 
+def test_other_bounds_of_actions(tmp_path, monkeypatch):
+  """Recorded actions would mean something else."""
+  monkeypatch.undo()
+  logdir = str(tmp_path)
+  params = {'tasks': ['dummy'], 'isolate_envs': 'none'}
+  args = train.Arguments(config='debug', params=params)
+  config = resume.check(resume.define_config(logdir, args), logdir)
+  for factor, words in ((1, None), (3, 'trained with actions Box.* of dummy')):
+    space = config.source.interfaces['dummy']['action_space']
+    space['high'] = factor * space['high']
+    utility.save_config(config, logdir)
+    stored = resume.define_config(logdir, args)
+    if not words:
+      assert resume.check(stored, logdir).source.interfaces
+      continue
+    with pytest.raises(errors.UsageError, match=words):
+      resume.check(stored, logdir)
+
+
 def test_bias_of_an_evaluation(tmp_path, monkeypatch):
   """It needs one value for each dimension of the actions, as in training."""
   shapes = {'action': (5,)}
