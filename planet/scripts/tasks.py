@@ -519,9 +519,14 @@ def _look(env):
   }
 
 
-# For functions that users add. Driving needs the settings of a run.
+# For functions that users add. A row of `module:id` has settings, which belong
+# to a run.
 globals().update(
-  {x: functools.partial(_call_row, x) for x in TABLE if x != 'carla'}
+  {
+    x: functools.partial(_call_row, x)
+    for x, y in TABLE.items()
+    if ':' not in y.task
+  }
 )
 # For `find_function`: other values of these names are from users.
 _OURS = dict(globals())
