@@ -78,6 +78,8 @@ class Training(Iterator[Record]):
       asked.enter_context(stopping.as_if_asked())
       reply.add_done_callback(lambda unused: asked.close())
       concurrent.futures.wait([reply])
+      # Those who wait may wake up before the callback is called.
+      asked.close()
       self.close()
       if not isinstance(reply.exception(), stopping.StopRequested | None):
         reply.result()
