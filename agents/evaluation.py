@@ -6,7 +6,6 @@ returns agents with these methods.
 
 import abc
 import dataclasses
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -185,9 +184,8 @@ class TrainedAgent(abc.ABC):
     self._sess = tf.Session(graph=graph, config=growing)
     with graph.as_default():
       self._saver = utility.define_saver(variables=variables)
-      utility.initialize_variables(
-        self._sess, self._saver, *os.path.split(path)
-      )
+      utility.initialize_variables(self._sess, None, None)
+      self._saver.restore(self._sess, path)
 
   def _read(self, observation: Any) -> Any:
     """Return an observation, or a batch, in the form of its space."""

@@ -306,9 +306,9 @@ def _run(loop, graph, config, comm, threads, stored):
     contextlib.closing(tf.Session(config=options)) as sess,
     sess.as_default(),
   ):
-    place = os.path.split(stored.checkpoint) if stored.checkpoint else (None,)
-    utility.initialize_variables(sess, saver, *place)
+    utility.initialize_variables(sess, None, None)
     if stored.checkpoint:
+      saver.restore(sess, stored.checkpoint)
       saver.continue_in(stored.folder)
     if stored.config and comm.Get_rank() == 0:
       # Of a run that was claimed and whose checkpoint, if any, fits.

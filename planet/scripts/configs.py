@@ -238,7 +238,6 @@ def build(
   tasks: Sequence[Task],
   logdir: str,
   own: Mapping[str, Any],
-  **facts: Any,
 ) -> Config:
   """Build a configuration without creating environments or files.
 
@@ -249,7 +248,9 @@ def build(
     logdir: Folder of the run.
     own: Result of `parameters.resolve`, plus the user's environment or its
       constructor as `tasks`, if given.
-    **facts: Fields of `Config` that have defaults.
+
+  Returns:
+    Configuration; fields that describe a run still have their defaults.
 
   Raises:
     UsageError: If parameters contradict each other.
@@ -270,7 +271,6 @@ def build(
     **_define_losses(params, model['heads']),
     **_define_schedule(params),
     **_define_episodes(params, tasks, files.expand(logdir), own),
-    **facts,
   )
 
 

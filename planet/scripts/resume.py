@@ -64,12 +64,14 @@ def define_config(logdir: str, args: 'Arguments') -> configs.Config:
   # The first run uses the seed itself, like a single run.
   seed = source['seed']
   seed = derive_seed(seed, 'run', number) if number > 1 else seed
-  return configs.build(
+  config = configs.build(
     source['config'],
     params,
     own_tasks,
     logdir,
     parameters.resolve(params, args.objects, trust),
+  )
+  return config.replace(
     seed=seed,
     report=tuple(report),
     **_describe(source, params, run.checkpoint),
@@ -420,9 +422,7 @@ def restore(
     found,
     logdir,
     parameters.resolve(complete, objects, merged.trust),
-    seed=seed,
-    **_describe(source, complete, path),
-  )
+  ).replace(seed=seed, **_describe(source, complete, path))
   if values['tasks'][0].startswith('gym_<'):
     # The environment was an object of an earlier program.
     shapes = {x: tuple(y) for x, y in config.source.shapes.items()}

@@ -232,13 +232,12 @@ class Trainer(phases.PhaseMachine):
       elif name:
         path = os.path.join(self._logdir, name)
     with sess.graph.as_default():
+      utility.initialize_variables(sess, None, None)
       if path:
         _logger.info('Restore %s.', path)
         restorer = _choose_restorer(sess, self._saver, self._variables, path)
-        utility.initialize_variables(sess, restorer, *os.path.split(path))
+        restorer.restore(sess, path)
         self._saver.continue_in(os.path.dirname(path))
-      else:
-        utility.initialize_variables(sess, None, None)
       self.ranks.broadcast(sess)
     sess.graph.finalize()
     return self._read_step(sess)

@@ -142,6 +142,5 @@ def test_checkpoint(tmp_path):
     'planet/scripts/configs.py',
     'planet/scripts/train.py',
     'planet/training/utility.py',
-    'agents/utility.py',
     'agents/tools/saver.py',
   }
