@@ -8,7 +8,7 @@ sentences.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
@@ -34,8 +34,6 @@ WITHOUT_IMAGES = (
 # as well: the angle that should not count is overwritten in one row.
 REWARD_ROW_BY_ROW = 'HandManipulatePen'
 _REWARD = spaces.box(-np.inf, np.inf)
-# Spaces whose elements are arrays of one shape.
-_ARRAYS = ('Box', 'Discrete', 'MultiBinary', 'MultiDiscrete')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,7 +185,15 @@ def find_mistake(
     when: When it was returned, such as `step 3`.
     reward: Reward, a number.
   """
-  parts = [*_pairs(observation, space, 'The observation')]
+  parts = [
+    (
+      ' '.join(['The observation', *map(repr, x)]),
+      images.pick(observation, x),
+      y,
+    )
+    for x, y in images.parts(space)
+    if type(y).__name__ in images.FLAT
+  ]
   # Some environments return rewards in arrays.
   parts.append(('The reward', np.squeeze(reward), _REWARD))
   for name, value, part in parts:
@@ -203,18 +209,6 @@ def find_mistake(
     if kind:
       return f'{name} in {when} is {kind}; return finite numbers.'
   return None
-
-
-def _pairs(
-  observation: Any, space: Any, name: str
-) -> Iterator[tuple[str, Any, Any]]:
-  """Yield name, value and space of all parts that are arrays."""
-  if hasattr(space, 'spaces') and isinstance(observation, dict):
-    for key, part in dict(space.spaces).items():
-      if key in observation:
-        yield from _pairs(observation[key], part, f'{name} {key!r}')
-  elif type(space).__name__ in _ARRAYS:
-    yield name, observation, space
 
 
 def find_time_limit(env: Any) -> int | None:

@@ -92,16 +92,18 @@ def check_number(value: Any, what: str, name: Any, when: str) -> Any:
 
 
 def check_observation(
-  value: Any, shape: tuple[int, ...], name: Any, when: str, part: str = ''
+  value: Any, space: Any, name: Any, when: str, part: str = ''
 ) -> None:
-  """Raise `EnvError` if an observation is no array of numbers of a shape.
+  """Raise `EnvError` if an observation is no array of numbers as in its space.
+
+  Bounds of boxes need not hold, but numbers to choose from must be there.
 
   Args:
     value: The observation, or the part of one.
-    shape: Shape in the space.
+    space: Its space, with a shape.
     name: Name that the user gave to the environment.
     when: When it was returned, such as `in step 3`.
-    part: Key in a dictionary of observations.
+    part: Keys in dictionaries and tuples of observations.
   """
   what = f'{part} of' if part else 'an observation of'
   array = to_array(value)
@@ -111,10 +113,20 @@ def check_observation(
       f'Environment {name} returned as {what} {_show(value)} {when}; return '
       'numbers.'
     )
-  if array.shape != shape:
+  if array.shape != space.shape:
     raise errors.EnvError(
       f'Environment {name} returned {what} shape {array.shape} {when}, but its '
-      f'observation_space has shape {shape}; make them match.'
+      f'observation_space has shape {space.shape}; make them match.'
+    )
+  count = getattr(space, 'nvec', getattr(space, 'n', None))
+  if count is None or type(space).__name__ == 'MultiBinary':
+    return
+  chosen = array - getattr(space, 'start', 0)
+  if array.dtype.kind == 'f' or ((chosen < 0) | (chosen >= count)).any():
+    raise errors.EnvError(
+      f'Environment {name} returned as {part or "an observation"} '
+      f'{_show(value)} {when}, which is not in its space {space}; return '
+      'integers of it.'
     )
 
 

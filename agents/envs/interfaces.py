@@ -67,9 +67,9 @@ def read_reset(result: Any, space: gymnasium.Space) -> tuple[Any, bool]:
   is_pair = isinstance(result, tuple) and len(result) == 2
   if not (is_pair and isinstance(result[1], dict)):
     return result, True
-  if isinstance(space, gymnasium.spaces.Tuple):
+  if isinstance(space, gymnasium.spaces.Tuple) and len(space) == 2:
     # Observations may be such a tuple, too.
-    is_pair = isinstance(result[0], tuple)
+    is_pair = isinstance(result[0], (tuple, list))
   return (result[0], False) if is_pair else (result, True)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import guard, spaces
+from agents.envs import guard, images, spaces
 from agents.run import errors, references
 
 
@@ -201,10 +201,11 @@ class Guard(Wrapper):
   """Raise `EnvError` for mistakes of an environment.
 
   Mistakes are exceptions, also those that would end the program; observations
-  that are not numbers or whose shape differs from the space, or that lack a key
-  of the first one; rewards and ends of episodes that are not numbers; an info
-  that is not a dictionary; and rendered values that are not images. Arrays of
-  one number, which some environments return as rewards, become numbers.
+  that lack a part of the space, are not numbers, have another shape than the
+  space or none of its choices; rewards and ends of episodes that are not
+  numbers; an info that is not a dictionary; and rendered values that are not
+  images. Arrays of one number, which some environments return as rewards,
+  become numbers.
 
   Args:
     env: Environment.
@@ -216,12 +217,13 @@ class Guard(Wrapper):
     self._name = name
     self._steps = 0
     space = env.observation_space
-    self._shape = getattr(space, 'shape', None)
     parts = getattr(space, 'spaces', None)
-    parts = parts if isinstance(parts, Mapping) else {}
-    # Of the parts that are arrays; filled by the first observation.
-    self._boxes = {k: x.shape for k, x in parts.items() if hasattr(x, 'low')}
-    self._known: dict[str, tuple[int, ...]] | None = None
+    self._is_dict = isinstance(parts, Mapping)
+    self._parts = [
+      (path, part, part.shape if hasattr(part, 'low') else None)
+      for path, part in images.parts(space)
+      if getattr(part, 'shape', None) is not None
+    ]
 
   def reset(self, *args: Any, **kwargs: Any) -> Any:
     self._steps = 0
@@ -266,25 +268,28 @@ class Guard(Wrapper):
     return f'in step {self._steps}' if self._steps else 'in reset'
 
   def _check_observation(self, observ):
-    if self._shape is not None:
-      self._check_array(observ, self._shape)
-    elif self._boxes:
-      if not isinstance(observ, dict):
+    if self._is_dict and not isinstance(observ, dict):
+      raise errors.EnvError(
+        f'Environment {self._name} returned the observation {observ!r:.80} '
+        f'{self._when}, but its observation_space is a dictionary.'
+      )
+    for path, space, shape in self._parts:
+      try:
+        value = images.pick(observ, path)
+      except (LookupError, TypeError):
         raise errors.EnvError(
-          f'Environment {self._name} returned the observation {observ!r:.80} '
-          f'{self._when}, but its observation_space is a dictionary.'
+          f'Environment {self._name} returned an observation without '
+          f'{_join(path)} {self._when}; return all parts of its '
+          'observation_space in every step.'
+        ) from None
+      known = type(value) is np.ndarray and value.dtype.kind in 'fiu'
+      # Only boxes have no choices to compare with.
+      if not known or value.shape != shape:
+        guard.check_observation(
+          value, space, self._name, self._when, _join(path)
         )
-      if self._known is None:
-        self._known = {k: x for k, x in self._boxes.items() if k in observ}
-      for key, shape in self._known.items():
-        if key not in observ:
-          raise errors.EnvError(
-            f'Environment {self._name} returned an observation without {key} '
-            f'{self._when}; return the same keys in every step.'
-          )
-        self._check_array(observ[key], shape, key)
 
-  def _check_array(self, value, shape, part=''):
-    known = type(value) is np.ndarray and value.dtype.kind in 'fiu'
-    if not known or value.shape != shape:
-      guard.check_observation(value, shape, self._name, self._when, part)
+
+def _join(path):
+  """Name of a part of observations; those of tuples have only numbers."""
+  return '/'.join(f'part {x}' if isinstance(x, int) else str(x) for x in path)

@@ -14,6 +14,31 @@ EMPTY = gymnasium.spaces.Box(-1, 1, (0,), np.float32)
 CHOICE = gymnasium.spaces.OneOf([EMPTY, gymnasium.spaces.Discrete(3)])
 
 
+class Pair(gymnasium.Env):
+  """Observes a list of two things, the second of which becomes NaN."""
+
+  action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+  observation_space = gymnasium.spaces.Tuple(
+    [gymnasium.spaces.Discrete(3), action_space]
+  )
+
+  def reset(self, *, seed=None, options=None):
+    super().reset(seed=seed)
+    return [0, np.zeros(1, np.float32)], {}
+
+  def step(self, action):
+    return [0, np.full(1, np.nan, np.float32)], 0.0, True, False, {}
+
+
+def test_tuples():
+  gymnasium.register('Pair-v0', Pair)
+  try:
+    (found,) = check.check('Pair-v0', ['ppo']).problems['ppo']
+  finally:
+    gymnasium.registry.pop('Pair-v0')
+  assert 'observation 1 in step 1 is NaN' in found
+
+
 def test_what_is_right():
   report = check.check(odd_gymnasium.register('Right'), ['planet', 'ppo'])
   assert report.problems == {'planet': [], 'ppo': []}

@@ -2,6 +2,7 @@
 
 import sys
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -80,14 +81,15 @@ class Scripted:
     return tuple(change.get(i, x) for i, x in enumerate(self._regular()))
 
   def _regular(self):
-    zeros = np.zeros(2, np.float32)
-    parts = getattr(self.observation_space, 'spaces', None)
-    return dict.fromkeys(parts, zeros) if parts else zeros, 1.0, False, {}
+    return self.observation_space.sample(), 1.0, False, {}
 
 
 BOX = spaces.box(-np.ones(2), np.ones(2))
 GOALS = spaces.dictionary({'observation': BOX, 'achieved_goal': BOX})
 ZEROS = np.zeros(2)
+CHOICE = gymnasium.spaces.Discrete(3, start=-1)
+NESTED = spaces.dictionary({'arm': GOALS})
+PAIR = gymnasium.spaces.Tuple([BOX, CHOICE])
 
 
 @pytest.mark.parametrize(
@@ -110,6 +112,18 @@ ZEROS = np.zeros(2)
     (GOALS, {0: {'observation': ZEROS}}, 'without achieved_goal in step 2'),
     (GOALS, {0: {'observation': ZEROS, 'achieved_goal': np.zeros(3)}}, '3,'),
     (GOALS, {0: {'observation': ZEROS, 'achieved_goal': 'here'}}, "'here'"),
+    (NESTED, {0: {'arm': {'observation': ZEROS}}}, 'without arm/achieved_goal'),
+    (NESTED, {0: {'arm': None}}, 'without arm/.* in step 2'),
+    (PAIR, {0: (ZEROS,)}, 'without part 1 in step 2'),
+    (PAIR, {0: (np.zeros(3), 0)}, r'part 0 of shape \(3,\) in step 2'),
+    (PAIR, {0: (ZEROS, 2)}, r'as part 1 2 in step 2, .* Discrete\(3, start=-1'),
+    (CHOICE, {0: -2}, 'as an observation -2 in step 2, which'),
+    (CHOICE, {0: 1.0}, 'as an observation 1.0 in step 2, which'),
+    (
+      gymnasium.spaces.MultiDiscrete([3, 2]),
+      {0: [2, 2]},
+      r'\[2, 2\] in step 2',
+    ),
   ],
 )
 def test_mistakes_of_a_later_step(space, transition, words):
