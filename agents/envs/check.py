@@ -185,10 +185,11 @@ def check(
         'The action space has no finite bounds: actions are not scaled, and '
         'PlaNet plans within [-1, 1]. Declare bounds in action_space.'
       )
-    if isinstance(env, adapters.GymnasiumEnv):
-      report.hints += _ask_gymnasium(env)
     env.seed(seed)
     _check_episode(env, env_id, subjects, report)
+    # Makes another one and closes it, with what both share.
+    if isinstance(env, adapters.GymnasiumEnv):
+      report.hints += _ask_gymnasium(env)
     if adapters.is_old(env):
       report.hints.append(_OLD)
   finally:

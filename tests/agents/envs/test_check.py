@@ -132,6 +132,31 @@ def test_discrete_actions():
   assert not report.problems['ppo']
 
 
+class Drawn(odd_gymnasium.Odd):
+  """Draws with a library that all of them share, such as pygame."""
+
+  is_open = False
+
+  def __init__(self, render_mode=None):
+    super().__init__(render_mode)
+    Drawn.is_open = True
+
+  def render(self):
+    assert Drawn.is_open
+    return super().render()
+
+  def close(self):
+    assert Drawn.is_open, 'closed before'
+    Drawn.is_open = False
+
+
+def test_library_that_all_share():
+  """gymnasium's checker closes it twice, which is only a hint."""
+  report = check.check(odd_gymnasium.register('D', kind=Drawn), ['planet'])
+  assert report.problems == {'planet': []}
+  assert any('closed before' in x for x in report.hints)
+
+
 def test_hint_about_seeds():
   env_id = odd_gymnasium.register('Unseeded', unseeded=True)
   report = check.check(env_id, ['ppo'])
