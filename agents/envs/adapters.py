@@ -28,7 +28,42 @@ from agents.envs.wrappers import Wrapper, with_own_randomness
 from agents.run import errors, references
 
 
-class GymnasiumEnv(Wrapper):
+class _Adapter(Wrapper):
+  """Base of adapters.
+
+  Args:
+    env: Environment.
+
+  Raises:
+    EnvError: If it lacks a space.
+  """
+
+  adapts = True
+
+  def __init__(self, env: Any):
+    super().__init__(env)
+    for name in ('observation_space', 'action_space'):
+      space = getattr(env, name, None)
+      if not hasattr(space, 'sample'):
+        raise errors.EnvError(
+          f'The {name} of {type(getattr(env, "unwrapped", env)).__name__} is '
+          f'{space!r:.80}; set this attribute in the constructor, to a space '
+          'of gymnasium for one agent.'
+        )
+
+  def close(self) -> None:
+    """Close the environment; what fails then harms nothing."""
+    try:
+      getattr(self._env, 'close', lambda: None)()
+    except guard.MISTAKES as error:
+      logging.getLogger(__name__).warning(
+        'Environment %s failed in close with %r; going on.',
+        guard.find_name(self),
+        error,
+      )
+
+
+class GymnasiumEnv(_Adapter):
   """Adapter for an environment of gymnasium.
 
   Args:
@@ -36,13 +71,12 @@ class GymnasiumEnv(Wrapper):
     env_id: Requested id, if it differs from that of the environment.
   """
 
-  adapts = True
-
   def __init__(self, env: Any, env_id: str | None = None):
     super().__init__(env)
     self._seed: int | None = None
     self._rendered = False
-    self.requested_id = env_id or (env.spec.id if env.spec else None)
+    spec_id = env.spec.id if env.spec else type(env.unwrapped).__name__
+    self.requested_id = env_id or spec_id
     self.observation_space = env.observation_space
     self.action_space = env.action_space
     self._fit = spaces.fitting(env.action_space)
@@ -93,15 +127,13 @@ class GymnasiumEnv(Wrapper):
       return self._env.render()
 
 
-class GymEnv(Wrapper):
+class GymEnv(_Adapter):
   """Adapter for all other environments: of gym, such as PyBullet's, and others.
 
   Args:
     env: Environment with any of the interfaces of gym, of a class of gym or
       not.
   """
-
-  adapts = True
 
   def __init__(self, env: Any):
     super().__init__(env)

@@ -217,3 +217,29 @@ def test_environments_of_whatever_kind():
     adapters.to_gymnasium(several)
   with pytest.raises(UsageError, match='pass the object again'):
     adapters.create('<Pendulum-v1>')
+
+
+@pytest.mark.parametrize('space', [None, lambda agent: spaces.discrete(2)])
+@pytest.mark.parametrize('kind', [object, gymnasium.Env])
+def test_spaces_that_are_missing(kind, space):
+  """Also those of several agents, which are methods."""
+
+  class Mine(kind):
+    observation_space = spaces.discrete(2)
+    action_space = space
+
+    def step(self, action): ...
+
+  with pytest.raises(EnvError, match='The action_space of Mine is (None|<)'):
+    adapters.create(Mine)
+
+
+def test_close_that_fails(caplog):
+  """What an environment has already closed harms no training."""
+
+  class Mine(type(make_pendulum().unwrapped)):
+    def close(self):
+      raise RuntimeError('not connected')
+
+  adapters.create(Mine).close()
+  assert 'Environment Mine failed in close with RuntimeError' in caplog.text
