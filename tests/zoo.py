@@ -390,6 +390,7 @@ ROWS = [
   wrong('two rewards', own(reward=lambda step: [1, 2]), 'return a number'),
   wrong('reward NaN', own(reward=lambda step: np.nan), '(is NaN|NaN reward)'),
   wrong('infinite', own(reward=lambda step: np.inf), '(?i)infinite'),
+  wrong('infinite in 32 bits', own(reward=lambda step: 1e39), '(?i)infinite'),
   wrong(
     'other shape than the space',
     own(
@@ -481,6 +482,9 @@ GOALS = [
     'reward NaN',
     'a reward that is NaN',
     reward=lambda distance: distance * np.nan,
+  ),
+  goals(
+    'reward too large', 'infinite', reward=lambda distance: distance - 1e39
   ),
   goals('info None', 'return a dictionary', info=lambda reached: None),
 ]

@@ -31,7 +31,12 @@ class BadNumber(errors.EnvError, ValueError):
 
 
 def not_finite(value: Any) -> str:
-  """Return 'NaN' or 'infinite' if any number is; '' if all are finite."""
+  """Return 'NaN' or 'infinite' if any number is; '' if all are finite.
+
+  Numbers too large for the 32 bits of all agents are infinite, too.
+  """
+  with np.errstate(over='ignore'):
+    value = np.asarray(value, np.float32)
   if np.isfinite(value).all():
     return ''
   return 'NaN' if np.isnan(value).any() else 'infinite'
