@@ -1,22 +1,24 @@
 """Messages and tables, on the terminal and in files.
 
-Connects the interface of Baselines to `logging` of the standard library and to
-the writers of `agents.run.log`. Every thread has one current logger. `logkv`
-collects values and `dumpkvs` writes them as one row.
+Connects the interface of Baselines to the writers of `agents.run.log`. Every
+thread has one current logger. `logkv` collects values and `dumpkvs` writes them
+as one row.
 """
 
 import contextlib
 import datetime
 import functools
-import logging
+import itertools
 import os
 import sys
 import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from agents.run import errors, files, messages, mpi
 from agents.run import log as log_lib
@@ -27,84 +29,120 @@ DETAIL = 21
 _WIDTH = 30
 
 
-class HumanOutput(messages.TextHandler):
+class KVWriter:
+  """Output of tables; outputs of users derive from it, as in baselines."""
+
+  def writekvs(self, kvs: Mapping[str, Any]) -> None:
+    """Write the values of a row."""
+    raise NotImplementedError
+
+  def close(self) -> None:
+    """Close open files."""
+
+
+class SeqWriter:
+  """Output of messages."""
+
+  def writeseq(self, seq: Iterable[str]) -> None:
+    """Write the words of a message."""
+    raise NotImplementedError
+
+  def close(self) -> None:
+    """Close open files."""
+
+
+class HumanOutput(KVWriter, SeqWriter):
   """Human-readable messages and tables.
 
   Args:
-    path: File to append to; the terminal if None or `sys.stdout`.
+    filename_or_file: File to append to, or an open one; the terminal if None or
+      `sys.stdout`.
+
+  Attributes:
+    is_terminal: Whether it writes to the terminal.
   """
 
-  def __init__(self, path: Any = None):
-    super().__init__(None if path is sys.stdout else path)
+  def __init__(self, filename_or_file: Any = None):
+    target = None if filename_or_file is sys.stdout else filename_or_file
+    self.is_terminal = target is None
+    if hasattr(target, 'write'):
+      self._write: Any = functools.partial(print, file=target, flush=True)
+    else:
+      self._write = messages.TextHandler(target).write
 
-  def emit(self, record: logging.LogRecord) -> None:
-    """Write a message, on the terminal without details."""
-    if record.levelno != DETAIL or not self.stream:
-      super().emit(record)
+  def writeseq(self, seq: Iterable[str]) -> None:
+    self._write(' '.join(seq))
 
-  def writekvs(self, values: Mapping[str, Any]) -> None:
-    """Write a table."""
-    rows = {_cut(key): _cut(_format(value)) for key, value in values.items()}
+  def writekvs(self, kvs: Mapping[str, Any]) -> None:
+    """Write a table, unless it has no rows."""
+    if not kvs:
+      return
+    rows = {_cut(key): _cut(_format(value)) for key, value in kvs.items()}
     width = max(map(len, rows)), max(map(len, rows.values()))
     rule = '-' * (sum(width) + 7)
     lines = [
       f'| {key:{width[0]}} | {value:{width[1]}} |'
       for key, value in sorted(rows.items(), key=lambda row: row[0].lower())
     ]
-    self.write('\n'.join([rule, *lines, rule]))
+    self._write('\n'.join([rule, *lines, rule]))
 
 
-class CSVOutput:
+class CSVOutput(KVWriter):
   """Table with a column for every key seen so far.
 
   Appends to an existing file.
 
   Args:
-    path: File to write.
+    filename: File to write.
   """
 
-  def __init__(self, path: str):
-    self.writekvs = log_lib.Table(path).append
+  def __init__(self, filename: str):
+    self._table = log_lib.Table(filename)
+
+  def writekvs(self, kvs: Mapping[str, Any]) -> None:
+    self._table.append(kvs)
 
 
-class JSONOutput:
+class JSONOutput(KVWriter):
   """One JSON object per line.
 
   Args:
-    path: File to append to.
+    filename: File to append to.
   """
 
-  def __init__(self, path: str):
-    self._path = path
-    log_lib.append(path, '')
+  def __init__(self, filename: str):
+    self._path = filename
+    log_lib.append(filename, '')
 
-  def writekvs(self, values: Mapping[str, Any]) -> None:
+  def writekvs(self, kvs: Mapping[str, Any]) -> None:
     """Append a line; array scalars become floats."""
-    row = {k: float(v) if hasattr(v, 'dtype') else v for k, v in values.items()}
+    row = {k: float(v) if hasattr(v, 'dtype') else v for k, v in kvs.items()}
     log_lib.append_json(self._path, row)
 
 
-class TensorBoardOutput:
+class TensorBoardOutput(KVWriter):
   """Event file with one scalar per key.
 
   The step is the number of the row, from 1. Rows with `epoch` keep the step of
   their epoch if they are repeated after a crash.
 
   Args:
-    folder: Folder of the file.
+    dir: Folder of the file.
   """
 
-  def __init__(self, folder: str):
-    self._step = len(read_tb(folder)) if os.path.isdir(folder) else 0
-    self._events = log_lib.Events(folder)
-    self.close = self._events.close
+  def __init__(self, dir: str):
+    self._step = len(read_tb(dir)) if os.path.isdir(dir) else 0
+    self._events = log_lib.Events(dir)
 
-  def writekvs(self, values: Mapping[str, Any]) -> None:
+  def writekvs(self, kvs: Mapping[str, Any]) -> None:
     """Write the values that are numbers."""
-    self._step = int(values.get('epoch', self._step)) + 1
-    numbers = {k: float(v) for k, v in values.items() if _is_number(v)}
+    self._step = int(kvs.get('epoch', self._step)) + 1
+    numbers = {k: float(v) for k, v in kvs.items() if _is_number(v)}
     self._events.write(self._step, numbers)
     self._events.flush()
+
+  def close(self) -> None:
+    self._events.close()
 
 
 HumanOutputFormat, CSVOutputFormat = HumanOutput, CSVOutput
@@ -161,57 +199,86 @@ def _parse(text):
     return text or None
 
 
-class Logger:
+class _Current(type):
+  """Class whose attribute CURRENT is the logger of this thread."""
+
+  @property
+  def CURRENT(cls) -> 'Logger':
+    return get_current()
+
+  @CURRENT.setter
+  def CURRENT(cls, logger: 'Logger | None') -> None:
+    _own.logger = logger
+
+  @property
+  def DEFAULT(cls) -> 'Logger':
+    """Logger for the terminal, to which `reset` returns."""
+    if not getattr(_own, 'default', None):
+      _own.default = Logger(None, [HumanOutput()])
+    return _own.default
+
+
+class Logger(metaclass=_Current):
   """Sends messages and tables to several outputs.
 
   Args:
     dir: Folder of the files, or None.
-    output_formats: List of outputs of this module. Those that are `logging`
-      handlers receive the messages.
+    output_formats: List of outputs: `KVWriter` receive the tables, `SeqWriter`
+      the messages.
+    comm: MPI communicator; if given, numbers of tables are means over its
+      processes, weighted by the samples.
 
   Attributes:
-    values: Values of the next row.
-    counts: Dict from each averaged value to its number of samples.
+    name2val: Values of the next row, also as `values`.
+    name2cnt: Dict from each averaged value to its number of samples.
     level: Minimum level of messages.
   """
 
-  def __init__(self, dir: str | None, output_formats: Sequence[Any]):
-    self.dir = dir
+  def __init__(
+    self, dir: str | None, output_formats: Sequence[Any], comm: Any = None
+  ):
+    self.dir, self.comm = dir, comm
     self.output_formats = output_formats
-    self.values: dict[str, Any] = defaultdict(float)
-    self.counts: dict[str, int] = defaultdict(int)
+    self.name2val: dict[str, Any] = defaultdict(float)
+    self.name2cnt: dict[str, int] = defaultdict(int)
+    self.values = self.name2val
     self.level = INFO
-    # Not registered, so a change of its level would not be noticed.
-    self.messages = logging.Logger(__name__)
-    for output in output_formats:
-      if isinstance(output, logging.Handler):
-        self.messages.addHandler(output)
 
   def logkv(self, key: str, val: Any) -> None:
     """Set a value of the next row, replacing an earlier one."""
-    self.values[key] = val
+    self.name2val[key] = val
 
   def logkv_mean(self, key: str, val: float) -> None:
     """Add a sample to a value of the next row that is logged as a mean."""
-    mean, count = self.values[key], self.counts[key]
-    self.values[key] = mean * count / (count + 1) + val / (count + 1)
-    self.counts[key] = count + 1
+    mean, count = self.name2val[key], self.name2cnt[key]
+    self.name2val[key] = mean * count / (count + 1) + val / (count + 1)
+    self.name2cnt[key] = count + 1
 
   def dumpkvs(self) -> dict[str, Any] | None:
     """Write the row of all values and return it as a dict."""
     if self.level == DISABLED:
       return None
-    values = dict(self.values)
+    values = dict(self.name2val)
+    if self.comm is not None:
+      counted = {k: (v, self.name2cnt.get(k, 1)) for k, v in values.items()}
+      values = _average(self.comm, counted)
     for output in self.output_formats if values else ():
-      output.writekvs(values)
-    self.values.clear()
-    self.counts.clear()
+      if hasattr(output, 'writekvs'):
+        output.writekvs(values)
+    self.name2val.clear()
+    self.name2cnt.clear()
     return values
 
   def log(self, *args: Any, level: int = INFO) -> None:
     """Log words, joined by spaces, unless the level is below the logger's."""
-    if self.level <= level:
-      self.messages.log(level, ' '.join(map(str, args)))
+    for output in self.output_formats if self.level <= level else ():
+      terminal = level == DETAIL and getattr(output, 'is_terminal', False)
+      if hasattr(output, 'writeseq') and not terminal:
+        output.writeseq(map(str, args))
+
+  def set_comm(self, comm: Any) -> None:
+    """Set the communicator of the means."""
+    self.comm = comm
 
   def set_level(self, level: int) -> None:
     """Set the minimum level of messages."""
@@ -233,14 +300,13 @@ _own = threading.local()
 
 def get_current() -> Logger:
   """Return the logger of this thread; one for the terminal by default."""
-  if not getattr(_own, 'logger', None):
-    _own.logger = Logger(None, [HumanOutput()])
-  return _own.logger
+  return getattr(_own, 'logger', None) or Logger.DEFAULT
 
 
 def configure(
   dir: str | None = None,
   format_strs: Sequence[str] | None = None,
+  comm: Any = None,
   log_suffix: str = '',
 ) -> None:
   """Log to a folder from now on.
@@ -250,6 +316,7 @@ def configure(
     format_strs: List of `stdout`, `log`, `csv`, `json` and `tensorboard`; by
       default the comma-separated OPENAI_LOG_FORMAT on the first rank, and
       OPENAI_LOG_FORMAT_MPI on others.
+    comm: See `Logger`.
     log_suffix: Suffix of the file names.
 
   Raises:
@@ -264,7 +331,7 @@ def configure(
     format_strs = os.getenv(name, default).split(',')
   os.makedirs(dir, exist_ok=True)
   outputs = [make_output_format(x, dir, log_suffix) for x in format_strs if x]
-  _own.logger = Logger(dir, outputs)
+  _own.logger = Logger(dir, outputs, comm)
   if outputs:
     log(f'Logging to {dir}')
 
@@ -277,16 +344,18 @@ def choose_dir(dir: str | None = None) -> str:
 def reset() -> None:
   """Close the files and log to the terminal again."""
   get_current().close()
-  _own.logger = None
+  _own.logger = _own.default = None
 
 
 @contextlib.contextmanager
 def scoped_configure(
-  dir: str | None = None, format_strs: Sequence[str] | None = None
+  dir: str | None = None,
+  format_strs: Sequence[str] | None = None,
+  comm: Any = None,
 ) -> Iterator[None]:
   """Log to a folder for the duration of a block."""
   previous = get_current()
-  configure(dir, format_strs)
+  configure(dir, format_strs, comm)
   try:
     yield
   finally:
@@ -317,7 +386,7 @@ def dumpkvs() -> dict[str, Any] | None:
 
 def getkvs() -> dict[str, Any]:
   """Return the values set since the last row."""
-  return get_current().values
+  return get_current().name2val
 
 
 def log(*args: Any, level: int = INFO) -> None:
@@ -345,6 +414,11 @@ def set_level(level: int) -> None:
   get_current().set_level(level)
 
 
+def set_comm(comm: Any) -> None:
+  """Set the communicator of the means, see `Logger`."""
+  get_current().set_comm(comm)
+
+
 def get_dir() -> str | None:
   """Return the folder of the current logger, None if it has none."""
   return get_current().get_dir()
@@ -357,11 +431,23 @@ def profile_kv(scopename: str) -> Iterator[None]:
   try:
     yield
   finally:
-    get_current().values[f'wait_{scopename}'] += time.monotonic() - began
+    get_current().name2val[f'wait_{scopename}'] += time.monotonic() - began
 
 
-# Decorator of functions.
-profile = profile_kv
+def profile(n: str) -> contextlib.ContextDecorator:
+  """Decorate a function, to log its seconds as `wait_<n>`."""
+  return profile_kv(n)
+
+
+def _average(comm, counted):
+  """Return the means of values with counts, and what is no number."""
+  means: dict[str, Any] = {}
+  parts = comm.allgather(counted)
+  for name in dict.fromkeys(itertools.chain(*parts)):
+    values, counts = zip(*[x[name] for x in parts if name in x])
+    is_mean = all(map(_is_number, values))
+    means[name] = np.average(values, weights=counts) if is_mean else values[0]
+  return means
 
 
 def _choose(dir):

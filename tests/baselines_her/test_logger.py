@@ -1,12 +1,13 @@
 """Messages and tables against recorded text."""
 
 import concurrent.futures
+import io
 import sys
 
 import numpy as np
 import pytest
 
-from agents.run import errors
+from agents.run import errors, mpi
 from baselines_her import logger
 from tests import golden
 
@@ -104,9 +105,81 @@ def test_logger_as_an_object(capsys):
   assert own.get_dir() is None
 
 
+class Rows(logger.KVWriter):
+  """Output of a user, for tables only."""
+
+  def __init__(self):
+    self.rows = []
+
+  def writekvs(self, kvs):
+    self.rows.append(kvs)
+
+
+class Lines(logger.SeqWriter):
+  """Output of a user, for messages only."""
+
+  def __init__(self):
+    self.lines = []
+
+  def writeseq(self, seq):
+    self.lines.append(list(seq))
+
+
+def test_outputs_of_users(tmp_path):
+  rows, lines = Rows(), Lines()
+  with logger.scoped_configure(str(tmp_path), []):
+    logger.Logger.CURRENT.output_formats += [rows, lines]
+    logger.log('a', 1)
+    logger.logkv('b', 2)
+    assert logger.get_current().name2val == {'b': 2}
+    logger.dumpkvs()
+    own = logger.Logger.CURRENT = logger.Logger(None, [lines])
+    logger.warn('c')
+    assert logger.get_current() is own
+  assert rows.rows == [{'b': 2}] and lines.lines == [['a', '1'], ['c']]
+  logger.reset()
+  assert logger.Logger.CURRENT is logger.Logger.DEFAULT
+
+
+def test_open_file():
+  """Stays open, as in the original."""
+  file_ = io.StringIO()
+  own = logger.Logger(None, [logger.HumanOutputFormat(file_)])
+  own.log('two', 'words')
+  own.logkv('a', 1)
+  own.dumpkvs()
+  own.close()
+  assert file_.getvalue().startswith('two words\n----')
+
+
+def test_derived_output(tmp_path):
+  class Short(logger.CSVOutputFormat):
+    def writekvs(self, kvs):
+      super().writekvs({'a': kvs['a']})
+
+  path = str(tmp_path / 'short.csv')
+  Short(filename=path).writekvs({'a': 1, 'b': 2})
+  assert logger.read_csv(path) == [{'a': 1}]
+
+
+class TwoRanks(mpi.SingleComm):
+  """Communicator whose second process has logged something else."""
+
+  def allgather(self, value):
+    return [value, {'a': (4, 1), 'c': (5, 1), 'name': ('x', 1)}]
+
+
+def test_means_over_processes(tmp_path):
+  with logger.scoped_configure(str(tmp_path), [], comm=TwoRanks()):
+    for value in (1, 1, 1):
+      logger.logkv_mean('a', value)
+    logger.logkv('b', 2)
+    assert logger.dumpkvs() == {'a': 1.75, 'b': 2, 'c': 5, 'name': 'x'}
+
+
 def test_decorated_function(tmp_path):
   with logger.scoped_configure(str(tmp_path), []):
-    twice = logger.profile('sum')(lambda x: x + x)
+    twice = logger.profile(n='sum')(lambda x: x + x)
     assert twice(2) == 4
     assert set(logger.getkvs()) == {'wait_sum'}
 
