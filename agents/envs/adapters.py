@@ -92,12 +92,12 @@ class GymnasiumEnv(_Adapter):
     self._seed = seed
     self.action_space.seed(seed)
 
-  def reset(self) -> Any:
+  def reset(self, **given: Any) -> Any:
     # Windows are opened now.
     first = self._env.render_mode == 'human' and not self._rendered
     self._rendered = self._rendered or first
     with quiet.quietly() if first else contextlib.nullcontext():
-      observ, _ = self._env.reset(seed=self._seed)
+      observ, _ = self._env.reset(seed=self._seed, **given)
     self._seed = None
     return observ
 
@@ -165,8 +165,9 @@ class GymEnv(_Adapter):
         warnings.simplefilter('ignore')
         seeder(seed)
 
-  def reset(self) -> Any:
-    given = {} if self._seed is None else {'seed': self._seed}
+  def reset(self, **given: Any) -> Any:
+    if self._seed is not None:
+      given['seed'] = self._seed
     self._seed = None
     # PyBullet connects to its server at first, which prints `argv[0]=`.
     with contextlib.nullcontext() if self._started else quiet.quietly():

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from agents.envs.wrappers import Wrapper
@@ -21,6 +22,7 @@ class Monitor(Wrapper):
     env: Environment.
     filename: Path without the suffix `.monitor.csv`; None for no file.
     name: Name of the environment in the file; its id by default.
+    columns: Further columns, which `find_further` returns.
 
   Attributes:
     episode_return: Sum of the rewards of the current episode.
@@ -28,33 +30,41 @@ class Monitor(Wrapper):
     episodes: Number of rows.
 
   Raises:
-    UsageError: If the file exists but has no header.
+    UsageError: If the file exists but has no header, or other columns.
   """
 
-  EXT = '.monitor.csv'
+  EXT = 'monitor.csv'
 
   def __init__(
-    self, env: Any, filename: str | None = None, name: str | None = None
+    self,
+    env: Any,
+    filename: str | None = None,
+    name: str | None = None,
+    columns: Sequence[str] = (),
   ):
     super().__init__(env)
     self.episode_return, self.episode_length, self.episodes = 0.0, 0, 0
-    path = filename and filename.removesuffix(self.EXT) + self.EXT
+    path = filename
+    if path and not path.endswith(self.EXT):
+      path = f'{path}.{self.EXT}'
     self._path: Any = path
     # The file has a date; times of episodes go on if the clock is set.
     start = now = time.time()
+    header = log.format_rows([['r', 'l', 't', *columns]])
     if path and os.path.exists(path):
       log.append(path, '')
       lines = self._read()
-      start = _read_start(path, lines)
+      start = _read_start(path, lines, header)
       self.episodes = len(lines) - 2
     elif path:
-      header = {'t_start': start, 'env_id': name or env.spec.id}
-      self._write([f'# {json.dumps(header)}\n', 'r,l,t\n'])
+      env_id = name or getattr(getattr(env, 'spec', None), 'id', None)
+      first = json.dumps({'t_start': start, 'env_id': env_id})
+      self._write([f'# {first}\n', header])
     self._began = time.monotonic() - max(0, now - start)
 
-  def reset(self) -> Any:
+  def reset(self, **kwargs: Any) -> Any:
     self.episode_return, self.episode_length = 0.0, 0
-    return self._env.reset()
+    return self._env.reset(**kwargs)
 
   def step(self, action: Any) -> tuple:
     obs, reward, done, info = self._env.step(action)
@@ -65,12 +75,17 @@ class Monitor(Wrapper):
         'r': round(self.episode_return, 6),
         'l': self.episode_length,
         't': round(time.monotonic() - self._began, 6),
+        **self.find_further(info),
       }
       if self._path:
-        log.append(self._path, '{r},{l},{t}\n'.format(**row))
+        log.append(self._path, log.format_rows([row.values()]))
       self.episodes += 1
       info = dict(info, episode=row)
     return obs, reward, done, info
+
+  def find_further(self, info: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of the further columns, from the last info."""
+    return {}
 
   def truncate(self, episodes: int) -> None:
     """Remove all rows after the first `episodes`."""
@@ -108,9 +123,17 @@ def begin_anew(folder: str, rank: int) -> None:
       os.remove(os.path.join(folder, name))
 
 
-def _read_start(path, lines):
+def _read_start(path, lines, header):
   try:
-    return float(json.loads(lines[0].removeprefix('# '))['t_start'])
+    start = float(json.loads(lines[0].removeprefix('# '))['t_start'])
+    if lines[1:] and lines[1] != header:
+      raise errors.UsageError(
+        f'File {path} has the columns {lines[1].strip()}, not '
+        f'{header.strip()}; move it away, or choose another folder.'
+      )
+    return start
+  except errors.UsageError:
+    raise
   except (IndexError, ValueError, KeyError, TypeError):
     raise errors.UsageError(
       f'File {path} has no header of an episode log; move it away, or choose '

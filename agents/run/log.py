@@ -132,7 +132,7 @@ class Table:
     new = sorted(set(row) - set(self._columns))
     if new:
       self._rewrite(new)
-    append(self._path, _format_rows([map(row.get, self._columns)]))
+    append(self._path, format_rows([map(row.get, self._columns)]))
 
   def _rewrite(
     self, new: list[str], keep: Callable[[Row], bool] | None = None
@@ -149,7 +149,7 @@ def write_table(
 ) -> None:
   """Write a CSV file, completely or not at all."""
   with files.atomic_path(path) as temporary:
-    append(temporary, _format_rows([columns, *rows]))
+    append(temporary, format_rows([columns, *rows]))
 
 
 def read_table(path: str, numbers: Iterable[str] = ()) -> Iterator[Row]:
@@ -452,7 +452,7 @@ def _is_metric(row: Any) -> bool:
   )
 
 
-def _format_rows(rows: Iterable[Iterable[Any]]) -> str:
+def format_rows(rows: Iterable[Iterable[Any]]) -> str:
   """Return lines of comma separated values."""
   text = io.StringIO()
   csv.writer(text, lineterminator='\n').writerows(rows)

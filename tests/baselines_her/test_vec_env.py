@@ -216,11 +216,54 @@ def test_early_reset():
   """Is an error unless it is allowed, as in the original."""
   env = monitor.Monitor(toy.ToyPoint(2, 0), None)
   play_episodes(env, 2)
+  with pytest.raises(RuntimeError, match='call reset'):
+    env.step(np.zeros(2))
   env.reset()
   with pytest.raises(RuntimeError, match='allow_early_resets=True'):
     env.reset()
-  with pytest.raises(errors.UsageError, match='omit reset_keywords'):
-    monitor.Monitor(toy.ToyPoint(2, 0), None, info_keywords=('x',))
+
+
+class Levels(toy.ToyPoint):
+  """Environment with an argument of `reset`, and without a spec."""
+
+  def __init__(self):
+    super().__init__(1, 0)
+    self.spec = None
+
+  def reset(self, level):
+    return super().reset()
+
+
+def test_further_columns(tmp_path):
+  """From the arguments of `reset` and from the last info."""
+  keys = ('level',), ('is_success',)
+  env = monitor.Monitor(Levels(), str(tmp_path), True, *keys)
+  with pytest.raises(ValueError, match='lacks level'):
+    env.reset()
+  env.reset(level='a,b')
+  row = env.step(np.zeros(2))[3]['episode']
+  assert list(row) == ['r', 'l', 't', 'level', 'is_success']
+  path = str(tmp_path / 'monitor.csv')
+  assert monitor.get_monitor_files(str(tmp_path)) == [path]
+  with open(path) as file_:
+    assert '"env_id": null' in file_.readline()
+    assert next(csv.DictReader(file_))['level'] == 'a,b'
+  with pytest.raises(errors.UsageError, match='columns r,l,t,level'):
+    monitor.Monitor(Levels(), path)
+  env = monitor.Monitor(toy.ToyPoint(1, 0), None, info_keywords=('x',))
+  env.reset()
+  with pytest.raises(errors.UsageError, match="has no x, only .'is_success'"):
+    env.step(np.zeros(2))
+
+
+def test_results(tmp_path):
+  with pytest.raises(monitor.LoadMonitorResultsError, match='no files'):
+    pytest.importorskip('pandas') and monitor.load_results(str(tmp_path))
+  for name in '01':
+    env = monitor.Monitor(toy.ToyPoint(2, 0), str(tmp_path / name))
+    play_episodes(env, 2)
+  frame = monitor.load_results(str(tmp_path))
+  assert list(frame['l']) == [2] * 4 and frame['t'].is_monotonic_increasing
 
 
 def play_episodes(env, count):
