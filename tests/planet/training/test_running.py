@@ -391,3 +391,25 @@ def test_endless_experiments_count_up(tmp_path):
   for run, number in zip(experiment, (1, 2, 3)):
     assert os.path.basename(run.logdir) == f'{number:05d}'
     list(run)
+
+
+def test_arguments_from_functions(tmp_path):
+  """`start_fn` and `resume_fn` of the original, by position."""
+  seen = []
+
+  def process(logdir, *args):
+    seen.append(args)
+    yield from range(3)
+
+  functions = process, lambda logdir: [1], lambda logdir: (2, 3)
+  for number in (1, None):
+    experiment = running.Experiment(
+      str(tmp_path), *functions, 1, 'me', ping_every=0
+    )
+    # The first time, the worker dies.
+    for _ in itertools.islice(next(iter(experiment)), number):
+      pass
+  assert seen == [([1],), (2, 3)]
+  folder = str(tmp_path / 'other')
+  experiment = running.Experiment(folder, process, None, None, 1, ping_every=0)
+  assert [list(x) for x in experiment] == [[0, 1, 2]] and seen[2:] == [()]
