@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from agents import utility
-from agents.run import checkpoint, stopping
+from agents.run import checkpoint, errors, files, stopping
 from agents.tools import graph_errors, phases, streaming_mean
 from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf
@@ -68,6 +68,7 @@ class Trainer(phases.PhaseMachine):
     self.may_play: Callable[[], bool] = lambda: True
     self.on_start: Callable[[], None] | None = None
     self._config: Any = config or {}
+    self._loaders: list[tuple] = []
     self.checkpoint_secs = self._config.get('checkpoint_secs')
     self.saves_at_end = bool(self._config.get('checkpoint_at_end'))
     self.global_step: tf.Variable = tf.train.get_or_create_global_step()
@@ -78,22 +79,42 @@ class Trainer(phases.PhaseMachine):
     self.reset = tf.placeholder(tf.bool, (), name='reset')
 
   def add_saver(
-    self, include: Patterns = '.*', exclude: Patterns = '.^'
+    self,
+    include: Patterns = '.*',
+    exclude: Patterns = '.^',
+    logdir: str | None = None,
+    load: bool = True,
+    save: bool = True,
+    checkpoint: str | None = None,
   ) -> None:
-    """Select the variables to save and restore; without this call, none.
+    """Select variables to save and restore; without this call, none.
+
+    Variables of several savers are restored in their order. The last one with
+    `save` writes the checkpoints.
 
     Args:
       include: Regular expression(s) for names of variables.
       exclude: Regular expression(s) for names to exclude.
+      logdir: Folder to restore from, such as that of another run; that of the
+        trainer by default.
+      load: Whether to restore the variables.
+      save: Whether to save them, in the folder of the trainer.
+      checkpoint: Name of the checkpoint to restore from; by default the newest
+        or, in the folder of the trainer, `checkpoint_to_load`.
     """
-    self._variables = filter_variables(include, exclude)
-    self._saver = utility.define_saver(
-      variables=self._variables, keep_checkpoint_every_n_hours=2
+    variables = filter_variables(include, exclude)
+    saver = utility.define_saver(
+      variables=variables, keep_checkpoint_every_n_hours=2
     )
+    if load:
+      self._loaders.append((saver, variables, logdir, checkpoint))
+    if not save:
+      return
+    self._saver = saver
     # Weights and slots; mean scores may be NaN.
     self._finite = [
       tf.reduce_all(tf.math.is_finite(x))
-      for x in self._variables
+      for x in variables
       if x.dtype.is_floating and x.shape.ndims
     ]
 
@@ -224,23 +245,38 @@ class Trainer(phases.PhaseMachine):
 
   def _initialize(self, sess):
     """Initialise or restore all variables; return the global step."""
-    path = None
-    if self._logdir and self._saver:
-      name = self._config.get('checkpoint_to_load')
-      if name is None:
-        path = checkpoint.find_variables(self._logdir)
-      elif name:
-        path = os.path.join(self._logdir, name)
     with sess.graph.as_default():
       utility.initialize_variables(sess, None, None)
-      if path:
+      for saver, variables, logdir, name in self._loaders:
+        path = self._find_checkpoint(logdir, name)
+        if not path:
+          continue
         _logger.info('Restore %s.', path)
-        restorer = _choose_restorer(sess, self._saver, self._variables, path)
+        restorer = _choose_restorer(sess, saver, variables, path)
         restorer.restore(sess, path)
-        self._saver.continue_in(os.path.dirname(path))
+        if saver is self._saver and not logdir:
+          saver.continue_in(os.path.dirname(path))
       self.ranks.broadcast(sess)
     sess.graph.finalize()
     return self._read_step(sess)
+
+  def _find_checkpoint(self, logdir, name):
+    """Return the path of the checkpoint of a saver, None for none."""
+    folder = files.expand(logdir) if logdir else self._logdir
+    if not folder:
+      return None
+    if name is None and not logdir:
+      name = self._config.get('checkpoint_to_load')
+      if name is not None:
+        # A run has checked what it continues from.
+        return os.path.join(folder, name) if name else None
+    path = checkpoint.find_variables(folder, name)
+    if logdir and not path:
+      raise errors.UsageError(
+        f'Folder {logdir} has no checkpoint to restore variables from; give '
+        'the folder of a run to add_saver.'
+      )
+    return path
 
 
 def _replace_score(summary, name, score):

@@ -288,3 +288,30 @@ def test_nothing_that_is_not_finite_is_saved(value, tmp_path):
   assert names == {'model.ckpt-5', 'model.ckpt-10'}
   assert checkpoint.read_best_score(str(tmp_path)) == 5
   assert not glob.glob(str(tmp_path / '*.meta'))
+
+
+def test_several_savers(tmp_path):
+  """Parts of another run, as with `config.savers` of the original."""
+
+  def train(folder, start, *savers):
+    with tf.Graph().as_default(), tf.Session() as sess:
+      names = 'encoder', 'head'
+      values = [tf.get_variable(x, initializer=start) for x in names]
+      trainer = Trainer(str(tmp_path / folder))
+      step = [tf.assign_add(x, 1.0) for x in values]
+      with tf.control_dependencies(step):
+        trainer.add_phase('train', 1, tf.zeros([]), '', checkpoint_every=1)
+      for saver in savers:
+        trainer.add_saver(**saver)
+      trainer.run(2, sess)
+      return sess.run(values)
+
+  own = {}
+  assert train('other', 5.0, own) == [7, 7]
+  part = dict(include='encoder', logdir=str(tmp_path / 'other'), save=False)
+  assert train('new', 0.0, own, part) == [9, 2]
+  part['checkpoint'] = 'model.ckpt-1'
+  assert train('newer', 0.0, dict(load=False), part) == [8, 2]
+  part = dict(include='head', logdir=str(tmp_path), save=False)
+  with pytest.raises(errors.UsageError, match='no checkpoint to restore'):
+    train('newest', 0.0, own, part)
