@@ -44,7 +44,7 @@ class _Adapter(Wrapper):
     super().__init__(env)
     for name in ('observation_space', 'action_space'):
       space = getattr(env, name, None)
-      if not hasattr(space, 'sample'):
+      if not hasattr(space, 'shape'):
         raise errors.EnvError(
           f'The {name} of {type(getattr(env, "unwrapped", env)).__name__} is '
           f'{space!r:.80}; set this attribute in the constructor, to a space '

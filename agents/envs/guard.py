@@ -127,7 +127,7 @@ def check_observation(
   if count is None or type(space).__name__ == 'MultiBinary':
     return
   chosen = array - getattr(space, 'start', 0)
-  if array.dtype.kind == 'f' or ((chosen < 0) | (chosen >= count)).any():
+  if ((chosen < 0) | (chosen >= count) | (chosen % 1 != 0)).any():
     raise errors.EnvError(
       f'Environment {name} returned as {part or "an observation"} '
       f'{_show(value)} {when}, which is not in its space {space}; return '

@@ -118,7 +118,7 @@ PAIR = gymnasium.spaces.Tuple([BOX, CHOICE])
     (PAIR, {0: (np.zeros(3), 0)}, r'part 0 of shape \(3,\) in step 2'),
     (PAIR, {0: (ZEROS, 2)}, r'as part 1 2 in step 2, .* Discrete\(3, start=-1'),
     (CHOICE, {0: -2}, 'as an observation -2 in step 2, which'),
-    (CHOICE, {0: 1.0}, 'as an observation 1.0 in step 2, which'),
+    (CHOICE, {0: 0.5}, 'as an observation 0.5 in step 2, which'),
     (
       gymnasium.spaces.MultiDiscrete([3, 2]),
       {0: [2, 2]},
