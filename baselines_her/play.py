@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, probe, video, wrappers
+from agents.envs import adapters, images, probe, video, wrappers
 from agents.envs import window as window_lib
 from agents.run import entry, errors, files, messages, references, stopping
 from baselines_her import (
@@ -110,7 +110,7 @@ def find_problem(env: Any, window: bool) -> str | None:
 def _draw(env):
   """Render an image, and return nothing about it."""
   env.reset()
-  wrappers.Guard(env, env.spec.id).render()
+  images.for_people(wrappers.Guard(env, env.spec.id).render(), env.spec.id)
   return {}
 
 

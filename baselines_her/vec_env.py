@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, guard, spaces, vector
+from agents.envs import adapters, images, spaces, vector
 from agents.envs.wrappers import Guard, Wrapper
 from agents.run import errors, mpi
 from baselines_her import envs
@@ -79,10 +79,8 @@ class VecEnv(vector.Vector):
 
   def get_images(self) -> list[np.ndarray]:
     """Return images uint8 [height, width, 3] of all environments."""
-    images = self.each('render', ['rgb_array'] * self.num_envs)
-    for image in images:
-      guard.check_image(image, self.spec.id)
-    return images
+    rendered = self.each('render', ['rgb_array'] * self.num_envs)
+    return [images.for_people(x, self.spec.id) for x in rendered]
 
   def render(self, mode: str = 'human') -> np.ndarray | None:
     """Return a mosaic uint8 [height, width, 3] of all environments."""

@@ -57,21 +57,26 @@ def check_finite(value: Any, what: str, env: Any) -> None:
     raise BadNumber(f'{kind} {what} encountered in {name}.')
 
 
-def check_image(image: Any, name: Any) -> None:
-  """Raise `EnvError` if an environment does not render an image.
+def check_image(image: Any, name: Any) -> np.ndarray:
+  """Return what an environment renders as an array.
 
   Args:
-    image: Result of its `render`.
+    image: Result of its `render`, which may be one of another library.
     name: Name that the user gave to the environment.
+
+  Raises:
+    EnvError: If it is no image.
   """
   array = to_array(image)
-  if array.ndim not in (2, 3) or array.dtype.kind not in _NUMBERS:
-    what = image if image is None else f'shape {array.shape}'
+  fits = array.ndim in (2, 3) and array.size > 0
+  if not fits or array.dtype.kind not in 'iuf':
+    what = image if image is None else f'shape {array.shape} of {array.dtype}'
     what = what if array.dtype.kind in _NUMBERS else f'{_show(image)}'
     raise errors.EnvError(
       f'render of environment {name} returns {what}; with render_mode '
       'rgb_array it must return a uint8 image [height, width, 3].'
     )
+  return array
 
 
 def check_number(value: Any, what: str, name: Any, when: str) -> Any:

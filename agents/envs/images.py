@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Discrete, MultiDiscrete, OneOf, utils
 
-from agents.envs import spaces
+from agents.envs import guard, spaces
 from agents.run import errors
 
 # What is smaller holds symbols, such as the cells of MiniGrid, not a picture.
@@ -229,6 +229,23 @@ def fit(
     )
     image = resized.astype(image.dtype)
   return convert(image, dtype)
+
+
+def for_people(image: Any, name: Any) -> np.ndarray:
+  """Return a rendered image as videos and windows take it.
+
+  Args:
+    image: Array [height, width] or [height, width, channels].
+    name: Name that the user gave to the environment.
+
+  Returns:
+    uint8 array [height, width, 3].
+
+  Raises:
+    EnvError: If there is no such image, see `fit_channels` and `convert`.
+  """
+  image = with_known_dtype(guard.check_image(image, name))
+  return convert(fit_channels(image, 3, name), np.uint8)
 
 
 def with_known_dtype(image: Any) -> np.ndarray:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import video
+from agents.envs import guard, images, video
 from agents.envs.wrappers import Wrapper
 
 _DEFAULT_FPS = 30
@@ -57,6 +57,9 @@ class Recorder:
       return
     frame = np.asarray(self._render())
     frame = video.resize(frame, largest=self._largest)
+    if self._frames:
+      # Some environments draw images of several sizes.
+      frame = video.scale(frame, self._frames[0].shape[:2])
     # Environments may draw to the same memory again.
     self._frames.append(frame.copy())
 
@@ -138,7 +141,8 @@ class RecordEpisodes(Wrapper):
     getattr(self._env, 'close', lambda: None)()
 
   def _render(self):
-    image = np.asarray(self._env.render('rgb_array'))
+    name = guard.find_name(self._env)
+    image = images.for_people(self._env.render('rgb_array'), name)
     if self._window:
       self._window.show(image)
     return image

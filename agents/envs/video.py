@@ -149,16 +149,26 @@ def resize(
   Returns:
     uint8 array [height, width, 3].
   """
-  from PIL import Image
-
   side = min(image.shape[:2])
   wanted = max(side, smallest)
   wanted = min(wanted, largest or wanted)
-  if side == wanted:
+  return scale(image, [round(x * wanted / side) for x in image.shape[:2]])
+
+
+def scale(image: np.ndarray, size: Sequence[int]) -> np.ndarray:
+  """Scale an image, without blur if it becomes much larger.
+
+  Args:
+    image: uint8 array [height, width, 3].
+    size: Height and width of the result.
+  """
+  from PIL import Image
+
+  height, width = size
+  if image.shape[:2] == (height, width):
     return image
-  sharp = wanted >= 2 * side
+  sharp = min(height, width) >= 2 * min(image.shape[:2])
   kind = Image.Resampling.NEAREST if sharp else Image.Resampling.LANCZOS
-  height, width = (round(x * wanted / side) for x in image.shape[:2])
   return np.asarray(Image.fromarray(image).resize((width, height), kind))
 
 

@@ -259,8 +259,8 @@ class Guard(Wrapper):
     with guard.explained(self._name, 'in render'):
       image = self._env.render(mode)
     if mode == 'rgb_array':
-      guard.check_image(image, self._name)
-      image = image[..., None] if np.ndim(image) == 2 else image
+      image = guard.check_image(image, self._name)
+      image = image[..., None] if image.ndim == 2 else image
     return image
 
   @property

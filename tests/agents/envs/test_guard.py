@@ -188,6 +188,8 @@ def test_rewards_of_goals(fault, words):
     (np.zeros((8, 8, 3), str), 'returns array'),
     (np.zeros((8, 8, 5), np.uint8), r'\(8, 8, 5\).* 3 channels'),
     (np.zeros((8, 8, 3), int), 'from int64 to uint8'),
+    (np.zeros((9, 9), bool), r'\(9, 9\) of bool'),
+    (np.zeros((0, 0, 3), np.uint8), r'\(0, 0, 3\) of uint8'),
   ],
 )
 def test_images_of_a_later_step(image, words):

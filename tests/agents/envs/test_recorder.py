@@ -1,9 +1,13 @@
 """When videos begin and end, and what is in them."""
 
+import types
+
 import numpy as np
 import pytest
+from PIL import Image
 
-from agents.envs import recorder, video
+from agents.envs import recorder, spaces, video
+from baselines_her import vec_env
 from tests import scripted_envs
 
 
@@ -50,6 +54,47 @@ def test_record_episodes(written):
   assert [x.get('episode') for x in infos] == [None] * 2 + [episode] + [
     None
   ] * 2
+
+
+@pytest.mark.parametrize(
+  'image',
+  [
+    np.full((300, 300), 127, np.uint8),
+    np.full((300, 300, 1), 127, np.uint8),
+    np.full((300, 300, 4), 127, np.uint8),
+    np.full((300, 300, 3), 0.5),
+    np.full((300, 300, 3), 0.5, np.float16),
+    np.full((300, 300, 3), 127),
+    Image.fromarray(np.full((300, 300), 127, np.uint8)),
+  ],
+)
+def test_images_of_all_kinds(written, monkeypatch, image):
+  """As PlaNet learns from them, and of whatever size after the first one."""
+  first = np.zeros((300, 400, 3), np.uint8)
+  drawn = iter([first, image])
+  env = scripted_envs.ScriptedEnv(1, [1])
+  monkeypatch.setattr(env, 'render', lambda mode: next(drawn), raising=False)
+  env = recorder.RecordEpisodes(env, ['one.mp4'])
+  env.reset()
+  env.step(np.zeros(1))
+  ((_, (_, frame), _),) = written
+  assert frame.shape == first.shape and frame.dtype == np.uint8
+  assert (frame == 127).all()
+  (seen,) = vec_env.DummyVecEnv([lambda: Drawing(image)]).get_images()
+  assert seen.shape == (300, 300, 3) and (seen == 127).all()
+
+
+class Drawing(scripted_envs.ScriptedEnv):
+  """Renders an image."""
+
+  def __init__(self, image):
+    super().__init__()
+    self.observation_space = spaces.dictionary({})
+    self.spec = types.SimpleNamespace(id='Drawing-v0')
+    self.image = image
+
+  def render(self, mode):
+    return self.image
 
 
 def test_find_fps():
