@@ -29,7 +29,7 @@ from agents.run import errors, references
 
 
 class _Adapter(Wrapper):
-  """Base of adapters.
+  """Base of adapters; spaces are those of gymnasium.
 
   Args:
     env: Environment.
@@ -39,6 +39,8 @@ class _Adapter(Wrapper):
   """
 
   adapts = True
+  observation_space: gymnasium.Space
+  action_space: gymnasium.Space
 
   def __init__(self, env: Any):
     super().__init__(env)
@@ -50,6 +52,10 @@ class _Adapter(Wrapper):
           f'{space!r:.80}; set this attribute in the constructor, to a space '
           'of gymnasium for one agent.'
         )
+      # Those of old gym cannot be sent to another process.
+      with contextlib.suppress(NotImplementedError):
+        space = spaces.convert(space)
+      setattr(self, name, space)
 
   def close(self) -> None:
     """Close the environment; what fails then harms nothing."""
@@ -77,9 +83,7 @@ class GymnasiumEnv(_Adapter):
     self._rendered = False
     spec_id = env.spec.id if env.spec else type(env.unwrapped).__name__
     self.requested_id = env_id or spec_id
-    self.observation_space = env.observation_space
-    self.action_space = env.action_space
-    self._fit = spaces.fitting(env.action_space)
+    self._fit = spaces.fitting(self.action_space)
 
   def __getattr__(self, name: str) -> Any:
     # Wrappers of gymnasium do not forward attributes.
@@ -140,8 +144,6 @@ class GymEnv(_Adapter):
     interfaces.skip_checks_of_gym()
     self._started = False
     self._seed: int | None = None
-    self.observation_space = spaces.convert(env.observation_space)
-    self.action_space = spaces.convert(env.action_space)
     self._fit = spaces.fitting(self.action_space)
     self._takes_seed = interfaces.takes_seed(env)
     counting = {'_elapsed_steps', '_max_episode_steps'}

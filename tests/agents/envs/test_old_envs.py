@@ -171,3 +171,21 @@ def test_settings_of_functions():
     adapters.create(name, speed=3)
   with pytest.raises(errors.UsageError, match='exists already'):
     adapters.create(make_scaled(), scale=3)
+
+
+def test_spaces_of_gym_in_gymnasium():
+  """They become gymnasium's, as old ones do not reach another process."""
+  parts = gym.spaces.Box(-1, 1, (3,)), gym.spaces.Discrete(3)
+
+  class Mixed(type(gymnasium.make('CartPole-v1').unwrapped)):
+    def __init__(self):
+      super().__init__()
+      self.observation_space = gym.spaces.Dict(dict(zip('ab', parts)))
+      self.action_space = parts[1]
+
+  env = adapters.create(Mixed)
+  env.seed(0)
+  for space in env.observation_space, env.action_space:
+    assert isinstance(space, gymnasium.Space)
+    assert pickle.loads(pickle.dumps(space)) == space
+  assert env.observation_space['a'].contains(np.zeros(3, np.float32))
