@@ -19,8 +19,8 @@ class CustomOptimizer:
     clipping: Maximum global norm of the gradient, None for no limit.
     schedule: Function from step to a factor of the learning rate.
     debug: Whether to check that loss and gradients are finite and not zero.
-    average: Function from gradients to their means over all processes.
     name: Summaries are in the scope `optimizer_<name>`.
+    average: Function from gradients to their means over all processes.
   """
 
   def __init__(
@@ -34,8 +34,8 @@ class CustomOptimizer:
     clipping: float | None = None,
     schedule: Callable[[tf.Tensor], tf.Tensor] | None = None,
     debug: bool = False,
-    average: Callable[[list[tf.Tensor]], list[tf.Tensor]] | None = None,
     name: str = 'custom_optimizer',
+    average: Callable[[list[tf.Tensor]], list[tf.Tensor]] | None = None,
   ) -> None:
     if schedule:
       learning_rate = learning_rate * schedule(step)

@@ -200,7 +200,7 @@ def agent_config(
     planner=compiled.planner(planner) if config.get('xla') else planner,
     objective=bind(params.objective, graph=graph),
     exploration=params.exploration,
-    preprocess_fn=graph.preprocess,
+    preprocess_fn=graph.get('preprocess', config.preprocess_fn),
     postprocess_fn=config.postprocess_fn,
     observation=config.observation,
     warm_start=params.horizon if params.warm_start else None,

@@ -9,9 +9,7 @@ from agents.tools.tf1 import tf
 from planet.tools import summary as summary_lib
 from planet.tools import unroll
 from planet.tools.attr_dict import AttrDict
-from planet.tools.count_dataset import count_dataset
 from planet.training import collection
-from planet.training import objectives as objectives_lib
 
 
 def define_summaries(
@@ -45,12 +43,10 @@ def _define_general(graph, config, target):
     summaries = summary_lib.timing_summaries(
       graph.step, graph.trainer.global_step
     )
-    summaries += summary_lib.dataset_summaries(count_dataset(config.train_dir))
-    summaries += summary_lib.objective_summaries(
-      objectives_lib.as_dict(graph.objectives)
-    )
+    summaries += summary_lib.dataset_summaries(config.train_dir)
+    summaries += summary_lib.objective_summaries(graph.objectives)
     if 'image' in target:
-      summaries.append(summary_lib.data_summary(target['image']))
+      summaries += summary_lib.data_summaries(target)
     return summaries
 
 
@@ -62,7 +58,7 @@ def _define_closed_loop(graph, config, target):
     for name in ('prior', 'posterior'):
       with tf.variable_scope(name):
         dists = _predict(graph, config, graph[name])
-        summaries += summary_lib.prediction_summaries(dists, target)
+        summaries += _compare(dists, target)
     return summaries
 
 
@@ -77,9 +73,9 @@ def _define_open_loop(graph, config, target):
     )
     dists = _predict(graph, config, state)
     summaries = summary_lib.state_summaries(graph.cell, state, graph.posterior)
-    summaries += summary_lib.prediction_summaries(dists, target)
-    summaries += summary_lib.trajectory_summaries(
-      dists, target, config.open_loop_context
+    summaries += _compare(dists, target)
+    summaries += summary_lib.prediction_summaries(
+      dists, target, context=config.open_loop_context
     )
     return summaries
 
@@ -113,6 +109,14 @@ def _predict(graph, config, state):
       dist = tfd.Independent(tfd.Normal(mean, 1.0), 3)
     dists[name] = dist
   return dists
+
+
+def _compare(dists, target):
+  """Summarise predictions, images also as pictures."""
+  summaries = summary_lib.dist_summaries(dists, target)
+  if 'image' in dists:
+    summaries += summary_lib.image_summaries(dists['image'], target['image'])
+  return summaries
 
 
 def _define_targets(graph, config):

@@ -10,6 +10,7 @@ from agents.envs.video import GAP
 from agents.tools.tf1 import tf
 from planet import models
 from planet.tools import summary as summary_lib
+from planet.training import utility
 from tests import graphs
 
 BATCH, TIME, SIZE = 12, 5, 4
@@ -61,7 +62,7 @@ def test_trajectory_plots():
   position = tf.ones((BATCH, TIME, 2))
   dists['position'] = tfd.Independent(tfd.Normal(position, 1.0), 1)
   target['position'] = 2 * position
-  values = evaluate(summary_lib.trajectory_summaries(dists, target, context=2))
+  values = evaluate(summary_lib.prediction_summaries(dists, target, context=2))
   assert sorted(values) == [
     'state/logprobs',
     'state/position_trajectory',
@@ -89,18 +90,18 @@ def test_lines_of_trajectory_plots(monkeypatch):
 
   monkeypatch.setattr(summary_lib, '_plot', plot)
   dists, target = make_predictions()
-  graphs.evaluate(summary_lib.trajectory_summaries(dists, target, context=2))
+  graphs.evaluate(summary_lib.prediction_summaries(dists, target, context=2))
   reward = graphs.evaluate(target['reward'])[0]
   lines, labels, titles = drawn['reward_trajectory']
   np.testing.assert_allclose(lines, [[reward + 2, reward]], 1e-5)
   assert (labels, titles) == (
-    ('prediction', 'truth'),
-    ('reward, predicted and true',),
+    [['prediction', 'truth']],
+    ['reward, predicted and true'],
   )
   lines, labels, titles = drawn['logprobs']
   log_prob = -2 - np.log(2 * np.pi) / 2
   np.testing.assert_allclose(lines, np.full((1, 1, TIME), log_prob), 1e-4)
-  assert (labels, titles) == (None, ('log-probability of the true reward',))
+  assert (labels, titles) == ([None], ['log-probability of the true reward'])
 
 
 def test_trajectories_of_many_dimensions(monkeypatch):
@@ -108,20 +109,22 @@ def test_trajectories_of_many_dimensions(monkeypatch):
   shapes = []
 
   def plot(tag, lines, *unused):
-    shapes.append(lines.shape)
+    shapes.append(np.shape(lines))
     return b''
 
   monkeypatch.setattr(summary_lib, '_plot', plot)
   state = tf.ones((BATCH, TIME, 348))
   dists = {'state': tfd.Independent(tfd.Normal(state, 1.0), 1)}
-  graphs.evaluate(summary_lib.trajectory_summaries(dists, {'state': state}, 2))
+  graphs.evaluate(summary_lib.prediction_summaries(dists, {'state': state}))
   assert sorted(shapes) == [(1, 1, TIME), (20, 2, TIME)]
 
 
 def test_prediction_pictures():
   """Ten sequences with all steps; the animation has targets on top."""
   dists, target = make_predictions()
-  values = evaluate(summary_lib.prediction_summaries(dists, target))
+  values = evaluate(
+    summary_lib.image_summaries(dists['image'], target['image'])
+  )
   pictures = {
     tag.split('/')[1]: decode(x)
     for tag, x in values.items()
@@ -153,14 +156,14 @@ def test_prediction_pictures():
 def test_data_picture():
   """Ten sequences of a batch."""
   _, target = make_predictions()
-  (value,) = evaluate([summary_lib.data_summary(target['image'])]).values()
+  (value,) = evaluate(summary_lib.data_summaries(target)).values()
   assert decode(value).size == STRIP
 
 
 def test_prediction_numbers():
   """Log-probability and error of rewards that are off by two."""
   dists, target = make_predictions()
-  values = scalars(summary_lib.prediction_summaries(dists, target))
+  values = scalars(summary_lib.dist_summaries(dists, target))
   np.testing.assert_allclose(values['reward_abs_error'], 2, 1e-5)
   log_prob = -2 - np.log(2 * np.pi) / 2
   np.testing.assert_allclose(values['reward_log_prob'], log_prob, 1e-5)
@@ -203,3 +206,36 @@ def test_timing():
   assert rows[1]['step'] == 2 and rows[1]['steps_per_second'] > 0
   product = rows[1]['steps_per_second'] * rows[1]['seconds_per_step']
   np.testing.assert_allclose(product, 1, 1e-4)
+
+
+def test_arguments_of_the_original(tmp_path):
+  """By their positions, as in copies of its `define_summaries`."""
+  dists, data = make_predictions()
+  shape = (BATCH, TIME, SIZE)
+  state = dict(mean=tf.zeros(shape), stddev=tf.fill(shape, 2.0))
+  mask = tf.concat(
+    [tf.zeros((BATCH, 1), bool), tf.ones((BATCH, TIME - 1), bool)], 1
+  )
+  objective = utility.Objective('reward', tf.constant(3.0), max, None, None)
+  cell = models.SSM(SIZE, 3)
+  values = evaluate(
+    [
+      *summary_lib.data_summaries(data, lambda x: x / 2, True),
+      *summary_lib.dataset_summaries(str(tmp_path)),
+      *summary_lib.objective_summaries([objective]),
+      *summary_lib.state_summaries(cell, state, state, mask, True, 'own'),
+      *summary_lib.dist_summaries(dists, {}, mask),
+      *summary_lib.image_summaries(dists['image'], data['image'], max_batch=2),
+      *summary_lib.prediction_summaries(dists, data, state),
+      summary_lib.plot_summary(
+        ['a'], [[tf.range(2), tf.range(3)]], [['b', 'c']], 'plot'
+      ),
+    ]
+  )
+  assert values['dataset/episodes'].simple_value == 0
+  assert values['objectives/reward'].simple_value == 3
+  # Masked steps have a deviation of 1.
+  std = 2 - 1 / TIME
+  np.testing.assert_allclose(values['own/prior_std'].simple_value, std)
+  assert {'data/reward', 'own/prior_entropy_hist', 'plot'} < set(values)
+  assert 'dist_summaries/reward_log_prob' not in values
