@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from agents.envs import shared_arrays
-from agents.run import errors
+from agents.run import errors, stopping
 
 _START_METHOD = 'spawn'
 _CLOSE_TIMEOUT = 3.0
@@ -327,7 +327,7 @@ def _process_main(conn, payload, close_timeout, dies_with_parent):
     os.setpgrp()
   signal.signal(signal.SIGINT, signal.SIG_IGN)
   for number in (signal.SIGTERM, signal.SIGHUP):
-    signal.signal(number, lambda *unused: None)
+    signal.signal(number, stopping.ignore)
   signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOR_PARENT)
   args = (close_timeout,)
   threading.Thread(target=_end_with_parent, args=args, daemon=True).start()

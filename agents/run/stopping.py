@@ -14,9 +14,13 @@ import socket
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 _requested = threading.Event()
+# Sockets that signals are written to.
+_senders: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 # Seconds after a signal in which the same one does not count.
 _TWICE = {signal.SIGTERM: 1.0, signal.SIGINT: 0.3}
 # Seconds after a signal in which a reader of the output may end from it, too.
@@ -89,7 +93,7 @@ def handle_signals(
   launchers and `timeout` send it twice, and further SIGHUP always. SIGHUP stays
   ignored under nohup. What is printed goes to the terminal if its reader has
   ended, as `tee` does after Ctrl-C. Does nothing outside the main thread, which
-  alone can install handlers.
+  alone can install handlers. Processes that environments fork end with SIGTERM.
 
   Args:
     message: Line to print after the first signal.
@@ -104,10 +108,11 @@ def handle_signals(
   _requested.clear()
   receiver, sender = socket.socketpair()
   sender.setblocking(False)
+  _senders.add(sender)
   numbers = [signal.SIGINT, signal.SIGTERM, *also]
   if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
     numbers.append(signal.SIGHUP)
-  previous = {x: signal.signal(x, lambda *unused: None) for x in numbers}
+  previous = {x: signal.signal(x, ignore) for x in numbers}
   previous_fd = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
   watcher = threading.Thread(
     target=_watch, args=(receiver, numbers, message), daemon=True
@@ -122,6 +127,24 @@ def handle_signals(
     sender.close()
     watcher.join(1)
     receiver.close()
+
+
+def ignore(*unused: Any) -> None:
+  """Signal handler that does nothing, and that new programs do not inherit."""
+
+
+def _leave_to_parent():
+  """Let a process that an environment forks keep its signals for itself."""
+  if _senders:
+    signal.set_wakeup_fd(-1)
+  for sender in _senders:
+    sender.close()
+  if signal.getsignal(signal.SIGTERM) is ignore:
+    # It is not ignored, or whoever has started it would wait for ever.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _watch(receiver, numbers, message):

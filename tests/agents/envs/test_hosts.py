@@ -1,10 +1,12 @@
 """Environments in threads and processes, and how they end."""
 
 import functools
+import multiprocessing
 import os
 import pickle
 import signal
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -200,6 +202,23 @@ def test_signals_are_for_the_parent(start, number):
   assert env.reset().tolist() == [0, 2]
   os.kill(env.pid, number)
   assert env.step(ACTION)[0].tolist() == [1, 2]
+
+
+class Forking:
+  """Has a fork that it terminates, as environments with simulators do."""
+
+  def step(self, action):
+    context = multiprocessing.get_context('fork')
+    simulator = context.Process(target=time.sleep, args=(20,), daemon=True)
+    simulator.start()
+    time.sleep(0.2)
+    simulator.terminate()
+    simulator.join(10)
+    return simulator.exitcode
+
+
+def test_forks_can_be_terminated(start):
+  assert start(Forking).step(ACTION) == -signal.SIGTERM
 
 
 def test_closures_are_possible(start):

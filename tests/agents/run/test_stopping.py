@@ -64,6 +64,30 @@ def test_second_signal_ends_at_once(number, code):
     program.stdout.close()
 
 
+FORKS = """
+import multiprocessing, time
+from agents.run import stopping
+with stopping.handle_signals('message'):
+  fork = multiprocessing.get_context('fork').Process
+  stays, ends = (fork(target=time.sleep, args=(9,)) for _ in range(2))
+  stays.start()
+  ends.start()
+  time.sleep(0.2)
+  ends.terminate()
+  ends.join(5)
+  print(ends.exitcode, stopping.requested(), flush=True)
+  began = time.monotonic()
+print(time.monotonic() - began < 0.5, flush=True)
+stays.kill()
+"""
+
+
+def test_forks_end_by_themselves():
+  """A fork of an environment keeps its signals, and no socket of ours."""
+  found = processes.run_python('-c', FORKS, seconds=60)
+  assert found == f'{-signal.SIGTERM} False\nTrue\n'
+
+
 def test_closed_terminal():
   """It is a request to stop, as often as it is said, unless it is ignored."""
   program = processes.start_python('-c', PROGRAM)
