@@ -250,7 +250,8 @@ class _Worker(threading.Thread):
     """Return the future of `next` or `save`, or of `close`, which is last."""
     reply: concurrent.futures.Future = concurrent.futures.Future()
     with self._lock:
-      if self._ended:
+      # A process that the caller forks has no threads to wait for.
+      if self._ended or self.ident and not self.is_alive():
         reply.set_result(None)
         return reply
       if not self.ident:

@@ -99,6 +99,24 @@ def test_the_end_of_the_program_saves(tmp_path, end):
   assert done.stderr.startswith('caution\n')
 
 
+def test_forks_of_the_caller_end():
+  """They leave the training to their parent."""
+  log = []
+  records = start(log)
+  next(records)
+  child = os.fork()
+  if not child:
+    records.close()
+    os._exit(len(log))
+  end = time.monotonic() + 20
+  while not (found := os.waitpid(child, os.WNOHANG))[0]:
+    if time.monotonic() > end:
+      os.kill(child, signal.SIGKILL)
+    time.sleep(0.05)
+  assert found == (child, 0)
+  assert len(list(records)) == 2 and log == ['finished']
+
+
 def test_errors_reach_the_caller():
   def fail():
     yield {'epoch': 1}
