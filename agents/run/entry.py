@@ -26,6 +26,8 @@ _SYSTEM = {
 _FULL = 'No space left on device', 'Disk quota exceeded'
 # TensorFlow's words for it.
 _NO_MEMORY = 'OOM when allocating'
+# Words of `tempfile`, which TensorFlow uses when it is imported.
+_NO_TEMPORARY = 'No usable temporary directory'
 
 
 class Parser(argparse.ArgumentParser):
@@ -136,6 +138,11 @@ def _explain(error):
     return 1, (
       'Error: The disk is full, or rather the largest size of a file is '
       'reached. Raise the limit (ulimit -f) to continue.'
+    )
+  if _NO_TEMPORARY in str(error):
+    return 1, (
+      f'Error: {getattr(error, "strerror", error)}: all are missing, read-only '
+      'or full. Set TMPDIR to a folder with free space to continue.'
     )
   if isinstance(error, MemoryError) or _NO_MEMORY in str(error):
     lines = str(error).splitlines() or ['']

@@ -98,6 +98,9 @@ def fail(error):
   raise error
 
 
+NO_PLACE = "No usable temporary directory found in ['/tmp']"
+
+
 @pytest.mark.parametrize(
   'error, code, words',
   [
@@ -110,6 +113,7 @@ def fail(error):
     (OSError(errno.EFBIG, 'File too large'), 1, 'disk is full'),
     (RuntimeError('x; File too large'), 1, 'ulimit -f'),
     (OSError(errno.EIO, 'Input/output error', 'f'), 1, 'error (f)'),
+    (FileNotFoundError(2, NO_PLACE), 1, 'TMPDIR'),
     (MemoryError('Unable to allocate 7 TiB'), 1, 'batch size. Unable to'),
     (RuntimeError('x:\nOOM when allocating y\n[[z]]'), 1, 'size. OOM'),
     (stopping.StopRequested(), 0, 'Stopped.'),
