@@ -1,11 +1,14 @@
 """Arrays that hold the data of a batch of environments in shared memory."""
 
+import os
 import signal
 from collections.abc import Mapping
 from multiprocessing import resource_tracker, shared_memory
 from typing import Any
 
 import numpy as np
+
+from agents.run import errors
 
 
 class Arrays:
@@ -33,7 +36,10 @@ class Arrays:
     buffer: Any = np.zeros(sum(sizes), np.uint8)
     if shared:
       start_tracker()
-      self._block = shared_memory.SharedMemory(name, name is None, sum(sizes))
+      if self._is_owner:
+        self._block = _create_block(sum(sizes))
+      else:
+        self._block = shared_memory.SharedMemory(name)
       buffer = self._block.buf
     offsets = np.cumsum([0, *sizes])
     for (key, (shape, dtype)), offset in zip(layout.items(), offsets):
@@ -56,6 +62,26 @@ class Arrays:
       if self._is_owner:
         self._block.unlink()
       self._block = None
+
+
+def _create_block(size):
+  try:
+    block: Any = shared_memory.SharedMemory(create=True, size=size)
+    try:
+      # Or the first use of memory that is not there ends the process.
+      if hasattr(os, 'posix_fallocate'):  # not on macOS
+        os.posix_fallocate(block._fd, 0, size)
+    except OSError:
+      block.close()
+      block.unlink()
+      raise
+  except OSError as error:
+    raise errors.Failure(
+      f'Cannot create {size} bytes of shared memory for the environments: '
+      f'{error.strerror}. Free or enlarge /dev/shm (docker run --shm-size=1g), '
+      'or use fewer environments.'
+    ) from None
+  return block
 
 
 def start_tracker() -> None:
