@@ -3,6 +3,7 @@
 import argparse
 import errno
 import functools
+import io
 import os
 import select
 import signal
@@ -95,6 +96,10 @@ def run(function: Callable[[], object]) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
   if '' not in sys.path:
     sys.path.append('')
+  out = sys.stdout
+  if isinstance(out, io.TextIOWrapper) and out.errors == 'strict':
+    # Its encoding may not know all characters of a path.
+    out.reconfigure(errors='backslashreplace')
   try:
     try:
       code = function()

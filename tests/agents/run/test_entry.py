@@ -78,6 +78,13 @@ def test_other_broken_pipes_are_raised():
   assert 'BrokenPipeError: worker' in result.stderr
 
 
+def test_characters_that_the_output_does_not_know(monkeypatch):
+  """Of a path, for example; standard error escapes them anyway."""
+  monkeypatch.setenv('PYTHONIOENCODING', 'ascii')
+  result = _run(r'print("\u00fc")', subprocess.PIPE)
+  assert (result.stdout, result.stderr) == ('\\xfc\n', '')
+
+
 def _run(line, output, unbuffered=''):
   """Run a program of one line that writes to a file, and return its end."""
   program = f'import sys\nfrom agents.run import entry\ndef main():\n  {line}\n'
