@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import pydantic
-from annotated_types import Ge, Gt, MinLen
+from annotated_types import Ge, Gt, Le, MinLen
 
 from agents.envs import adapters
 from agents.run import errors, references, schema
@@ -51,7 +51,9 @@ _Environment = Annotated[str, pydantic.PlainValidator(_check_env)]
 Rate = Annotated[Finite, Gt(0)]
 Weight = Annotated[Finite, Ge(0)]
 _Pattern = Annotated[str, pydantic.AfterValidator(_check_pattern)]
-Layers = Annotated[list[Positive], MinLen(1)]
+# The graph counts them in 32 bits.
+Size = Annotated[Positive, Le(2**31 - 1)]
+Layers = Annotated[list[Size], MinLen(1)]
 
 # Format of `config.yaml`.
 VERSION = 1
@@ -106,10 +108,10 @@ class Config(schema.Settings):
   }
 
   # General.
-  num_agents: Positive = _fixed(30, 'environments to step in parallel')
+  num_agents: Size = _fixed(30, 'environments to step in parallel')
   eval_episodes: Count = _fixed(30, 'evaluation episodes per epoch; 0 for none')
   use_gpu: Flag = setting(False, 'run the algorithm on the GPU')
-  max_length: Positive = _fixed(1000, 'maximum episode length in steps')
+  max_length: Size = _fixed(1000, 'maximum episode length in steps')
   steps: Rate = setting(1e7, 'total training steps')
   env: _Environment | None = _fixed(None, 'environment id')
   env_settings: dict[str, Any] | None = _fixed(
@@ -137,8 +139,8 @@ class Config(schema.Settings):
     -1, 'initial log standard deviation of the policy'
   )
   # Optimization. The last two numbers of epochs are unused, as in the original.
-  update_every: Positive = _fixed(30, 'episodes per update')
-  update_epochs: Positive = _fixed(25, 'epochs per update')
+  update_every: Size = _fixed(30, 'episodes per update')
+  update_epochs: Size = _fixed(25, 'epochs per update')
   optimizer: schema.one_of(_OPTIMIZERS) = _fixed(  # type: ignore[valid-type]
     'AdamOptimizer', 'optimizer of tf.train'
   )

@@ -137,6 +137,13 @@ def test_configurations_of_other_versions(config, sentences):
     assert f'{name!r} is unknown' in str(caught.value)
 
 
+@pytest.mark.parametrize('name', ['max_length', 'num_agents', 'update_every'])
+def test_more_than_the_graph_counts(name):
+  config = {**configs.default(), 'env': 'Pendulum-v1', name: 1e12}
+  with pytest.raises(errors.UsageError, match=f'{name}.*2147483647'):
+    configs.check(config)
+
+
 def test_names_for_a_network_of_the_user():
   configs.check(make_config(network=own_network, own_size=3, logdir='x'))
   for name in configs.CHOICES:
