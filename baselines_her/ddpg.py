@@ -19,6 +19,8 @@ from baselines_her import (
 from baselines_her.settings import Settings
 from baselines_her.util import Episode, clip
 
+dims_to_shapes = replay_buffer.dims_to_shapes
+
 
 class DDPG:
   """Agent with actor, critic, target networks, normalizers and replay.
@@ -177,11 +179,13 @@ class DDPG:
     )
     return actions, None, None, None
 
-  def init_demo_buffer(self, demo_file: str, update_stats: bool = True) -> None:
+  def init_demo_buffer(
+    self, demoDataFile: str, update_stats: bool = True
+  ) -> None:
     """Fill the replay of demonstrations from a file.
 
     Args:
-      demo_file: Path; see `baselines_her.demonstrations`.
+      demoDataFile: Path; see `baselines_her.demonstrations`.
       update_stats: Whether to update the normalizers with them.
 
     Raises:
@@ -191,7 +195,7 @@ class DDPG:
 
     assert self.demo_buffer is not None, 'demonstrations need bc_loss = 1'
     count, dims = self.settings.num_demo, self.input_dims
-    for episode in demonstrations.load(demo_file, count, self.T, dims):
+    for episode in demonstrations.load(demoDataFile, count, self.T, dims):
       self.demo_buffer.store_episode(episode)
       if update_stats:
         self.update_stats(episode)

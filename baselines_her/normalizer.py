@@ -113,18 +113,18 @@ class IdentityNormalizer:
     self.mean = tf.zeros([size], tf.float32)
     self.std = std * tf.ones([size], tf.float32)
 
-  def update(self, v: np.ndarray) -> None:
+  def update(self, x: np.ndarray) -> None:
     """Ignore values."""
 
   def recompute_stats(self) -> None:
     """Do nothing."""
 
   def normalize(
-    self, v: tf.Tensor, clip_range: float | None = None
+    self, x: tf.Tensor, clip_range: float | None = None
   ) -> tf.Tensor:
     """Divide by the standard deviation."""
-    return v / self.std
+    return x / self.std
 
-  def denormalize(self, v: tf.Tensor) -> tf.Tensor:
+  def denormalize(self, x: tf.Tensor) -> tf.Tensor:
     """Invert `normalize`."""
-    return v * self.std
+    return x * self.std

@@ -34,6 +34,8 @@ class RolloutWorker:
     noise_eps: See `DDPG.get_actions`.
     random_eps: See `DDPG.get_actions`.
     history_len: Number of rollouts in the statistics.
+    render: Unused, as `monitor` and further arguments; of the original.
+    monitor: Unused.
     profiler: Function from `graph` or `envstep` to a context around choosing
       actions or stepping environments.
     **kwargs: Ignored, such as `render` and `monitor` of the original.
@@ -60,6 +62,9 @@ class RolloutWorker:
     noise_eps: float = 0,
     random_eps: float = 0,
     history_len: int = 100,
+    render: bool = False,
+    monitor: bool = False,
+    *,
     profiler: Profiler = contextlib.nullcontext,
     **kwargs: Any,
   ):

@@ -86,7 +86,7 @@ def own_graph() -> Iterator[None]:
 def function(
   inputs: Sequence[tf.Tensor],
   outputs: Any,
-  updates: Sequence[tf.Operation] = (),
+  updates: Sequence[tf.Operation] | None = None,
   givens: dict[tf.Tensor, Any] | None = None,
 ) -> Callable[..., Any]:
   """Define a function of placeholders that runs in the default session.
@@ -104,7 +104,7 @@ def function(
     its name, to arrays with the structure of `outputs`.
   """
   names = {x.op.name.rpartition('/')[2]: x for x in inputs}
-  update = tf.group(*updates)
+  update = tf.group(*(updates or ()))
 
   def call(*args: Any, **kwargs: Any) -> Any:
     count = len(args) + len(kwargs)
@@ -162,9 +162,21 @@ def numel(tensor: tf.Tensor) -> int:
   return int(np.prod(tensor.shape.as_list()))
 
 
-def flatgrad(loss: tf.Tensor, var_list: Sequence[tf.Variable]) -> tf.Tensor:
-  """Return the gradients of a loss as one vector; not used by this project."""
+def flatgrad(
+  loss: tf.Tensor,
+  var_list: Sequence[tf.Variable],
+  clip_norm: float | None = None,
+) -> tf.Tensor:
+  """Return the gradients of a loss as one vector; not used by this project.
+
+  Args:
+    loss: Scalar.
+    var_list: List of variables.
+    clip_norm: Maximum norm of the gradient of each variable, None for no limit.
+  """
   gradients = tf.gradients(loss, var_list, unconnected_gradients='zero')
+  if clip_norm is not None:
+    gradients = [tf.clip_by_norm(x, clip_norm) for x in gradients]
   return util.flatten_grads(var_list, gradients)
 
 
@@ -206,14 +218,14 @@ class SetFromFlat:
 
 
 def save_variables(
-  path: str,
+  save_path: str,
   variables: Sequence[tf.Variable] | None = None,
   sess: tf.Session | None = None,
 ) -> None:
   """Write variables to a file, completely or not at all.
 
   Args:
-    path: File to write, with joblib; missing folders are created.
+    save_path: File to write, with joblib; missing folders are created.
     variables: Variables; all global ones of the session's graph by default.
     sess: Session that holds their values.
   """
@@ -222,12 +234,12 @@ def save_variables(
   sess = sess or get_session()
   variables = variables or _global_variables(sess)
   values = dict(zip([v.name for v in variables], sess.run(variables)))
-  with files.atomic_path(path) as temporary:
+  with files.atomic_path(save_path) as temporary:
     joblib.dump(values, temporary)
 
 
 def load_variables(
-  path: str,
+  load_path: str,
   variables: Sequence[tf.Variable] | None = None,
   sess: tf.Session | None = None,
 ) -> None:
@@ -237,7 +249,7 @@ def load_variables(
   trust.
 
   Args:
-    path: File to read, a dict from name to array or a list of arrays.
+    load_path: File to read, a dict from name to array or a list of arrays.
     variables: Variables; all global ones of the session's graph by default.
     sess: Session to assign in.
 
@@ -249,19 +261,19 @@ def load_variables(
   sess = sess or get_session()
   variables = variables or _global_variables(sess)
   try:
-    values = joblib.load(files.expand(path))
+    values = joblib.load(files.expand(load_path))
     if isinstance(values, list):
       values = dict(zip([v.name for v in variables], values))
     shapes = {name: np.shape(value) for name, value in values.items()}
   except Exception as error:  # Whatever damaged bytes may lead to.
     raise errors.UsageError(
-      f'Cannot load variables from {path!r}: {error!r}. Use a file written by '
-      '--save_path.'
+      f'Cannot load variables from {load_path!r}: {error!r}. Use a file '
+      'written by --save_path.'
     ) from None
   for variable in variables:
     if shapes.get(variable.name) != tuple(variable.shape):
       raise errors.UsageError(
-        f'File {path} has no variable {variable.name} of shape '
+        f'File {load_path} has no variable {variable.name} of shape '
         f'{tuple(variable.shape)}; use one from the same environment and '
         'settings.'
       )

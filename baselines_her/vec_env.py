@@ -54,6 +54,11 @@ class VecEnv(vector.Vector):
     self.spec = self.specs[0]
     self._promise: Any = None
 
+  @property
+  def unwrapped(self) -> 'VecEnv':
+    """This vector; that of a wrapper is the wrapped one."""
+    return self
+
   def step_async(self, actions: Any) -> None:
     """Start a step of all environments, see `step`."""
     # A single environment also accepts an unbatched action.
@@ -109,12 +114,68 @@ class SubprocVecEnv(VecEnv):
 
   As in the original, observations keep the dtype that the environments return,
   unlike those of `DummyVecEnv`.
+
+  Args:
+    env_fns: See `VecEnv`.
+    spaces: Unused, as in the original.
+    context: Unused; processes are always new ones (`spawn`).
+    in_series: Minimum number of environments of a process.
+    num_workers: See `VecEnv`; by default one per core.
+    native: See `VecEnv`.
   """
 
   def __init__(
-    self, env_fns: Makers, num_workers: int | None = None, native: bool = True
+    self,
+    env_fns: Makers,
+    spaces: Any = None,
+    context: str = 'spawn',
+    in_series: int = 1,
+    *,
+    num_workers: int | None = None,
+    native: bool = True,
   ):
+    env_fns = list(env_fns)
+    if in_series > 1:
+      num_workers = max(1, len(env_fns) // in_series)
     super().__init__(env_fns, num_workers, native)
+
+
+class VecEnvWrapper(Wrapper):
+  """Base of wrappers of a vector, which forwards everything to it.
+
+  Args:
+    venv: Vector of environments.
+    observation_space: Space to show instead of that of the vector.
+    action_space: Space to show instead of that of the vector.
+  """
+
+  def __init__(
+    self, venv: Any, observation_space: Any = None, action_space: Any = None
+  ):
+    super().__init__(venv)
+    self.venv = venv
+    if observation_space is None:
+      observation_space = venv.observation_space
+    if action_space is None:
+      action_space = venv.action_space
+    self.observation_space = observation_space
+    self.action_space = action_space
+
+  def reset(self) -> Any:
+    return self.venv.reset()
+
+  def step_async(self, actions: Any) -> None:
+    self.venv.step_async(actions)
+
+  def step_wait(self) -> tuple:
+    return self.venv.step_wait()
+
+  def step(self, actions: Any) -> tuple:
+    self.step_async(actions)
+    return self.step_wait()
+
+  def close(self) -> None:
+    self.venv.close()
 
 
 class _Group(vector.Group):

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from agents.envs import recorder
-from agents.envs.wrappers import Wrapper
 from agents.run import files
+from baselines_her.vec_env import VecEnvWrapper
 
 
-class VecVideoRecorder(Wrapper):
+class VecVideoRecorder(VecEnvWrapper):
   """Writes an .mp4 file whenever a trigger asks for one.
 
   The environments must run in processes without TensorFlow, created with a
@@ -35,7 +35,6 @@ class VecVideoRecorder(Wrapper):
     fps: float = 25,
   ):
     super().__init__(venv)
-    self.venv = venv
     self._directory = os.path.abspath(files.expand(directory))
     self._trigger, self._length = record_video_trigger, video_length
     self._filename = filename
@@ -47,10 +46,6 @@ class VecVideoRecorder(Wrapper):
     # The original begins a video at every reset, whatever the trigger says.
     self._begin_if_due()
     return obs
-
-  def step(self, actions: Any) -> tuple:
-    self.venv.step_async(actions)
-    return self.step_wait()
 
   def step_wait(self) -> tuple:
     result = self.venv.step_wait()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from agents.tools.tf1 import tf
-from baselines_her import tf_util
+from baselines_her import ddpg, normalizer, rollout, tf_util
 from tests.baselines_her import toy
 
 
@@ -95,3 +95,30 @@ def test_subnormal_numbers_become_zero():
   with tf_util.single_threaded_session() as sess:
     (half,) = tf_util.make_function([x * 0.5], [x], sess)(tiny)
   assert not half.any()
+
+
+def test_arguments_of_the_original(tmp_path):
+  """Their names and order are those of Baselines."""
+  path = str(tmp_path / 'weights')
+  with toy.session() as sess:
+    x = tf.get_variable('x', initializer=[3.0, 4.0])
+    sess.run(x.initializer)
+    tf_util.save_variables(save_path=path)
+    x.load([0.0, 0.0], sess)
+    tf_util.load_variables(load_path=path)
+    place = tf.placeholder(tf.float32, [])
+    assert tf_util.function([place], 2 * place, None, {})(3) == 6
+    loss = tf.reduce_sum(x**2) / 2
+    gradient = sess.run(tf_util.flatgrad(loss, [x], clip_norm=1.0))
+    np.testing.assert_allclose(gradient, [0.6, 0.8], 1e-6)
+    scaled = normalizer.IdentityNormalizer(2, std=2).normalize(x=x)
+    np.testing.assert_allclose(sess.run(scaled), [1.5, 2])
+  assert ddpg.dims_to_shapes({'o': 3, 'info_x': 1}) == {
+    'o': (3,),
+    'info_x': (1,),
+  }
+  env = toy.vec_env(3, [0])
+  dims = {'o': 4, 'u': 2, 'g': 2}
+  switches = True, False, False, 0, 0, 100
+  # The last two are `render` and `monitor`.
+  rollout.RolloutWorker(env, None, dims, None, 3, 1, *switches, False, True)

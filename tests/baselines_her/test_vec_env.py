@@ -4,6 +4,7 @@ import contextlib
 import csv
 import functools
 import json
+import multiprocessing
 import os
 
 import numpy as np
@@ -210,6 +211,38 @@ def test_monitor(tmp_path):
   assert lines[0].startswith('# {"t_start": ') and 'ToyPoint-v0' in lines[0]
   assert lines[1] == 'r,l,t' and len(lines) == 4
   assert lines[2].startswith(f'{info["episode"]["r"]},3,')
+
+
+class Doubled(vec_env.VecEnvWrapper):
+  """Wrapper of a user, with the two methods that the original asks for."""
+
+  def reset(self):
+    return self.venv.reset()
+
+  def step_wait(self):
+    obs, reward, done, info = self.venv.step_wait()
+    return obs, 2 * reward, done, info
+
+
+def test_wrapper():
+  env = toy.vec_env(3, [0, 1])
+  wrapped = Doubled(env)
+  assert wrapped.num_envs == 2 and wrapped.unwrapped is env
+  assert wrapped.action_space is env.action_space
+  wrapped.reset()
+  _, rewards, _, _ = wrapped.step(np.ones((2, 2)))
+  np.testing.assert_array_equal(rewards, [-2, -2])
+  assert Doubled(env, action_space='own').action_space == 'own'
+  wrapped.close()
+
+
+def test_arguments_of_processes():
+  """In the order of the original; two environments share a process."""
+  makers = [functools.partial(toy.ToyPoint, 3, x) for x in range(2)]
+  env = vec_env.SubprocVecEnv(makers, None, 'fork', 2)
+  assert len(env.reset()['observation']) == 2
+  assert len(multiprocessing.active_children()) == 1
+  env.close()
 
 
 def test_early_reset():
