@@ -175,7 +175,13 @@ def train(
     made = observers()
     for observer in made:
       stack.callback(observer.close)
-    loop = _define_loop(graph, stored.folder, config, made, comm)
+    length = config.max_length
+    train_steps, eval_steps = (
+      length * x for x in (config.update_every, config.eval_episodes)
+    )
+    loop = _define_loop(
+      graph, stored.folder, train_steps, eval_steps, made, comm
+    )
     yield from _run(loop, graph, config, comm, threads, stored)
 
 
@@ -246,7 +252,23 @@ def _train(given, comm, run):
   )
 
 
-def _define_loop(graph, logdir, config, observers, comm):
+def _create_environment(config):
+  """Environment of a configuration with the wrappers of the original.
+
+  For programs of users; trainings do the same for all environments at once.
+  """
+  from agents.tools import continuous, wrappers
+
+  env = continuous.make(config.env, settings=config.env_settings)
+  if config.max_length:
+    env = wrappers.LimitDuration(env, config.max_length)
+  env = wrappers.ClipAction(wrappers.RangeNormalize(env))
+  return wrappers.CacheSpaces(wrappers.ConvertTo32Bit(env))
+
+
+def _define_loop(
+  graph, logdir, train_steps, eval_steps, observers=(), comm=None
+):
   """Loop that alternates training and evaluation."""
   from agents import tools
 
@@ -264,11 +286,10 @@ def _define_loop(graph, logdir, config, observers, comm):
     observers=observers,
     should_stop=getattr(graph.algo, 'should_stop', stopping.requested),
   )
-  for name, episodes, checkpoint_every in (
-    ('train', config.update_every, None),
-    ('eval', config.eval_episodes, 10),
+  for name, steps, checkpoint_every in (
+    ('train', train_steps, None),
+    ('eval', eval_steps, 10),
   ):
-    steps = episodes * config.max_length
     loop.add_phase(
       name,
       graph.done,

@@ -26,7 +26,7 @@ class PPOAlgorithm:
     batch_env: In-graph batch environment of N environments; only the shapes
       of its observations, actions and rewards are used, the number of actions
       if they are discrete, and the `Packing` of observations.
-    unused_step: Variable of the global step.
+    step: Variable of the global step.
     is_training: Bool tensor, whether to sample actions, store experience and
       improve the policy.
     should_log: Bool tensor, whether to compute summaries.
@@ -39,7 +39,7 @@ class PPOAlgorithm:
   def __init__(
     self,
     batch_env: Any,
-    unused_step: Any,
+    step: Any,
     is_training: tf.Tensor,
     should_log: tf.Tensor,
     config: attr_dict.AttrDict,

@@ -1,5 +1,6 @@
 """The program that trains PPO: training, resuming, bad input."""
 
+import functools
 import os
 import shutil
 import signal
@@ -10,7 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents import configs, runs, train_ppo
+from agents import configs, runs, train_ppo, utility
 from agents.run import (
   checkpoint,
   errors,
@@ -20,7 +21,8 @@ from agents.run import (
   schema,
   stopping,
 )
-from agents.tools import phases
+from agents.tools import AttrDict, phases
+from agents.tools.tf1 import tf
 from tests import counting, processes
 from tests.agents import training_runs
 from tests.agents.envs import odd_gymnasium
@@ -425,3 +427,26 @@ def test_agents_that_cannot_be_shared():
     errors.UsageError, match='cannot share num_agents 2 evenly'
   ):
     next(train_ppo.train(training_runs.config(), False, comm))
+
+
+def test_own_train_function():
+  """Parts of the original's `train`, which programs of users copy."""
+  config = AttrDict(
+    configs.default(),
+    env='Pendulum-v1',
+    num_agents=2,
+    update_every=2,
+    update_epochs=1,
+    max_length=5,
+  )
+  tf.reset_default_graph()
+  make = functools.partial(train_ppo._create_environment, config)
+  env = utility.define_batch_env(make, 2, False)
+  graph = utility.define_simulation_graph(env, config.algorithm, config)
+  loop = train_ppo._define_loop(graph, None, 10, 10)
+  with tf.Session() as sess:
+    utility.initialize_variables(sess, None, None)
+    scores = list(loop.run(sess, None, 40))
+  env.close()
+  # Training and evaluation, twice; each second costs less than 20.
+  assert len(scores) == 4 and all(-100 < x < 0 for x in scores)
