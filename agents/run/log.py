@@ -75,7 +75,7 @@ def read_json(
     OSError: If the file cannot be read.
   """
   rows, skipped = [], 0
-  with open(path, encoding='utf-8', errors='replace') as file_:
+  with open(path, encoding='utf-8-sig', errors='replace') as file_:
     for line in file_:
       try:
         row = json.loads(line)
@@ -121,7 +121,9 @@ class Table:
   ):
     append(path, '')
     self._path = path
-    with open(path, encoding='utf-8', errors='replace', newline='') as file_:
+    with open(
+      path, encoding='utf-8-sig', errors='replace', newline=''
+    ) as file_:
       self._columns = next(csv.reader(file_), [])
     new = [x for x in columns if x not in self._columns]
     if new or keep:
@@ -166,7 +168,7 @@ def read_table(path: str, numbers: Iterable[str] = ()) -> Iterator[Row]:
     KeyError: If one of these columns is missing.
   """
   numbers, skipped = list(numbers), 0
-  with open(path, encoding='utf-8', errors='replace', newline='') as file_:
+  with open(path, encoding='utf-8-sig', errors='replace', newline='') as file_:
     rows = csv.DictReader(file_)
     while True:
       try:

@@ -238,3 +238,14 @@ def test_records_of_epochs():
   record.complete = True
   taken = record.take()
   assert math.isnan(taken['return']) and taken['updates'] == 2
+
+
+def test_files_that_a_spreadsheet_saved(tmp_path):
+  """They may begin with a byte order mark, which is no part of a name."""
+  path = tmp_path / 'progress.csv'
+  path.write_text('a,b\n1,2\n', encoding='utf-8-sig')
+  log.Table(str(path), ['a', 'b', 'c']).append({'a': 3})
+  rows = list(log.read_table(str(path), ['a']))
+  assert [x['a'] for x in rows] == ['1', '3']
+  path.write_text('{"a": 1}\n', encoding='utf-8-sig')
+  assert log.read_json(str(path)) == [{'a': 1}]
