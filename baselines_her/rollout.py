@@ -34,11 +34,11 @@ class RolloutWorker:
     noise_eps: See `DDPG.get_actions`.
     random_eps: See `DDPG.get_actions`.
     history_len: Number of rollouts in the statistics.
-    render: Unused, as `monitor` and further arguments; of the original.
-    monitor: Unused.
+    render: Unused, kept from the original.
+    monitor: Unused, kept from the original.
     profiler: Function from `graph` or `envstep` to a context around choosing
       actions or stepping environments.
-    **kwargs: Ignored, such as `render` and `monitor` of the original.
+    **kwargs: Ignored.
 
   Attributes:
     n_episodes: Number of episodes so far.

@@ -126,16 +126,14 @@ def begin_anew(folder: str, rank: int) -> None:
 def _read_start(path, lines, header):
   try:
     start = float(json.loads(lines[0].removeprefix('# '))['t_start'])
-    if lines[1:] and lines[1] != header:
-      raise errors.UsageError(
-        f'File {path} has the columns {lines[1].strip()}, not '
-        f'{header.strip()}; move it away, or choose another folder.'
-      )
-    return start
-  except errors.UsageError:
-    raise
   except (IndexError, ValueError, KeyError, TypeError):
     raise errors.UsageError(
       f'File {path} has no header of an episode log; move it away, or choose '
       'another folder.'
     ) from None
+  if lines[1:] and lines[1] != header:
+    raise errors.UsageError(
+      f'File {path} has the columns {lines[1].strip()}, not {header.strip()}; '
+      'move it away, or choose another folder.'
+    )
+  return start
