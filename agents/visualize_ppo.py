@@ -13,6 +13,7 @@ import itertools
 import math
 import os
 import sys
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
@@ -139,7 +140,7 @@ def visualize(
     ending = video.preferred_ending()
     constructors = [
       functools.partial(
-        _create_environment,
+        _record,
         config.env,
         config.env_settings,
         config.max_length,
@@ -166,11 +167,46 @@ def visualize(
   return episodes
 
 
-def _create_environment(env, settings, max_length, seed, paths, title):
+def _record(env, settings, max_length, seed, paths, title=None):
   """Environment of the training that records videos."""
   created = continuous.make(env, 'rgb_array', seed, settings)
   created = wrappers.LimitDuration(created, max_length)
   return recorder.RecordEpisodes(created, paths, title)
+
+
+def _create_environment(config, outdir):
+  """Environment of a configuration that records, wrapped as in the original.
+
+  This and `_define_loop` are for programs of users; `visualize` needs no graph
+  of episodes.
+  """
+  os.makedirs(outdir, exist_ok=True)
+  ending = video.preferred_ending()
+  # Environments in several processes must not write the same file.
+  names = (f'episode-{uuid.uuid4().hex}{ending}' for _ in itertools.count())
+  paths = (os.path.join(outdir, name) for name in names)
+  env = _record(config.env, config.env_settings, config.max_length, None, paths)
+  env = wrappers.ClipAction(wrappers.RangeNormalize(env))
+  return wrappers.CacheSpaces(wrappers.ConvertTo32Bit(env))
+
+
+def _define_loop(graph, eval_steps):
+  """Loop of one evaluation that writes no summaries."""
+  from agents import tools
+
+  loop = tools.Loop(
+    None, graph.step, graph.should_log, graph.do_report, graph.force_reset
+  )
+  loop.add_phase(
+    'eval',
+    graph.done,
+    graph.score,
+    graph.summary,
+    eval_steps,
+    report_every=eval_steps,
+    feed={graph.is_training: False},
+  )
+  return loop
 
 
 def _play(agent, env):

@@ -1,12 +1,15 @@
 """The program that plays episodes of trained PPO agents and makes videos."""
 
+import functools
 import os
 from unittest import mock
 
+import numpy as np
 import pytest
 
-from agents import train_ppo, visualize_ppo
+from agents import train_ppo, utility, visualize_ppo
 from agents.envs import batch_env, video, window
+from agents.tools.tf1 import tf
 from tests.agents import training_runs
 
 
@@ -51,6 +54,24 @@ def test_videos_without_ffmpeg(finished, tmp_path, monkeypatch):
   )
   assert episode['video'] == str(tmp_path / 'agent1-episode-1.gif')
   assert os.path.getsize(episode['video']) > 1000
+
+
+def test_own_visualize_function(finished, tmp_path):
+  """Parts of the original's `visualize`, which programs of users copy."""
+  config = utility.load_config(finished)
+  tf.reset_default_graph()
+  make = functools.partial(
+    visualize_ppo._create_environment, config, str(tmp_path / 'videos')
+  )
+  env = utility.define_batch_env(make, 2, False)
+  graph = utility.define_simulation_graph(env, config.algorithm, config)
+  loop = visualize_ppo._define_loop(graph, 2 * config.max_length)
+  saver = utility.define_saver((r'.*_temporary.*', r'global_step'))
+  with tf.Session() as sess:
+    utility.initialize_variables(sess, saver, finished, resume=True)
+    (score,) = loop.run(sess, saver, 2 * config.max_length)
+  env.close()
+  assert len(os.listdir(tmp_path / 'videos')) == 2 and np.isfinite(score)
 
 
 def test_windows(finished, tmp_path, monkeypatch):
