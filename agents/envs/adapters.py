@@ -13,7 +13,7 @@ interfaces that gym has had, see `agents.envs.interfaces`.
 import contextlib
 import copy
 import functools
-import importlib
+import importlib.util
 import logging
 import sys
 import warnings
@@ -402,7 +402,7 @@ def adapt(env: Any) -> Any:
   """Adapt an environment of another library to the interface of this module.
 
   Args:
-    env: Environment of gymnasium, gym, or this project.
+    env: Environment of gymnasium, gym, dm_control, or this project.
 
   Returns:
     Environment whose actions are fitted to its space, see `spaces.fitting`.
@@ -417,6 +417,8 @@ def adapt(env: Any) -> Any:
       f'{type(env).__name__} steps several environments at once; give a single '
       'one.'
     )
+  if hasattr(env, 'action_spec') and hasattr(env, 'physics'):
+    return DeepMindWrapper(env)
   return GymEnv(env)
 
 
@@ -450,6 +452,10 @@ def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
         f'{", ".join(kwargs)}.'
       )
     return _Borrowed(adapt(env))
+  if render_mode and importlib.util.find_spec('dm_control'):
+    # It looks for OpenGL when it is imported.
+    with contextlib.suppress(errors.UsageError):
+      _find_opengl()
   with guard.explained(name, 'in its constructor'), warnings.catch_warnings():
     # gym puts a filter of its own before those of `quiet`.
     warnings.filterwarnings('ignore', '.*in old step API')
@@ -654,9 +660,13 @@ def renders_with_opengl(env_id: str) -> bool:
 def _choose_opengl(env):
   """Let MuJoCo find OpenGL before the first image of an environment."""
   if env.render_mode == 'rgb_array' and is_moved_by_mujoco(env):
-    from agents.envs import opengl
+    _find_opengl()
 
-    opengl.select_backend()
+
+def _find_opengl():
+  from agents.envs import opengl
+
+  opengl.select_backend()
 
 
 def is_moved_by_mujoco(env: Any) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from agents import check_env
 from agents.envs import check, opengl
+from tests import processes
 from tests.agents.envs import odd_gymnasium
 
 EMPTY = gymnasium.spaces.Box(-1, 1, (0,), np.float32)
@@ -196,3 +197,24 @@ def test_own_opengl(monkeypatch):
   report = check.check('Pendulum-v1', ['planet', 'ppo'])
   assert 'opens OpenGL by itself' in ' '.join(report.problems['ppo'])
   assert not report.problems['planet']
+
+
+SUITE = """
+from agents.envs import check
+
+
+def make():
+  from dm_control import suite
+
+  return suite.load('cartpole', 'balance')
+
+
+print(check.check(make, ['planet', 'ppo']).problems)
+"""
+
+
+@pytest.mark.needs('dm_control')
+def test_functions_of_the_control_suite():
+  """PlaNet gets images; without them, OpenGL stays closed."""
+  output = processes.run_python('-c', SUITE)
+  assert output.splitlines()[-1] == "{'planet': [], 'ppo': []}"
