@@ -5,6 +5,7 @@ returns agents with these methods.
 """
 
 import abc
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -323,10 +324,10 @@ def check_shape(
   if isinstance(space, (gymnasium.spaces.Dict, gymnasium.spaces.Tuple)):
     for key, part in _parts(space):
       check_shape(value[key], part, str(key), rows)
-  elif np.shape(value) != (*rows, *(space.shape or ())):
+  elif np.shape(value) != (expected := (*rows, *(space.shape or ()))):
     raise ValueError(
-      f'The {name} has shape {np.shape(value)}, but the agent was trained with '
-      f'shape {space.shape}.'
+      f'The {name} has shape {np.shape(value)}, but as in the training, it must '
+      f'be {expected}.'
     )
 
 
@@ -344,6 +345,10 @@ def _check_parts(value, space):
 
 
 def _check_finite(value):
+  if value.dtype == object:
+    # Lists with None.
+    with contextlib.suppress(TypeError, ValueError):
+      value = value.astype(float)
   if value.dtype.kind == 'f' and (kind := guard.not_finite(value)):
     raise ValueError(f'The observation is {kind}; give finite numbers.')
 

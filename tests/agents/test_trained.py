@@ -183,6 +183,8 @@ def test_wrong_observation(logdir):
   with agents.load(logdir) as agent:
     with pytest.raises(ValueError, match=r'\(4,\), but .* \(3,\)'):
       agent.predict(np.zeros(4))
+    with pytest.raises(ValueError, match='NaN; give finite numbers'):
+      agent.predict([None] * 3)
 
 
 def test_nothing_to_load(tmp_path):
