@@ -326,8 +326,8 @@ def check_shape(
       check_shape(value[key], part, str(key), rows)
   elif np.shape(value) != (expected := (*rows, *(space.shape or ()))):
     raise ValueError(
-      f'The {name} has shape {np.shape(value)}, but as in the training, it must '
-      f'be {expected}.'
+      f'The {name} has shape {np.shape(value)}, but must have {expected} as in '
+      'the training.'
     )
 
 

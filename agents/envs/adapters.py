@@ -345,7 +345,7 @@ class _Creator:
     return _Foreign(GymEnv(env), mode)
 
 
-def make(env_id: str, render_mode: str | None = None, **kwargs: Any) -> Any:
+def make(env_id: str, render_mode: str | None = None, /, **kwargs: Any) -> Any:
   """Create an environment by its id.
 
   Looks up ids in gymnasium first, then in gymnasium-robotics, gym and PyBullet.
@@ -422,14 +422,14 @@ def adapt(env: Any) -> Any:
   return GymEnv(env)
 
 
-def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
+def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
   """Create an environment from an id, a function, or an environment.
 
   Args:
     env: Id, see `make`; function or class that returns an environment, or its
       name, `module:function`; or an environment, see `adapt`, which only the
       caller closes.
-    render_mode: See `make`; only for ids.
+    render_mode: See `make`; also for functions that have this argument.
     **kwargs: See `make`; or arguments of the function, but for
       `max_episode_steps`, which is only for ids.
 
@@ -452,6 +452,8 @@ def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
         f'{", ".join(kwargs)}.'
       )
     return _Borrowed(adapt(env))
+  if render_mode and interfaces.takes(env, 'render_mode', loosely=False):
+    kwargs['render_mode'] = render_mode
   if render_mode and importlib.util.find_spec('dm_control'):
     # It looks for OpenGL when it is imported.
     with contextlib.suppress(errors.UsageError):
@@ -471,7 +473,7 @@ def create(env: Any, render_mode: str | None = None, **kwargs: Any) -> Any:
   return adapt(made)
 
 
-def create_rendering(env: Any, **kwargs: Any) -> tuple[Any, str]:
+def create_rendering(env: Any, /, **kwargs: Any) -> tuple[Any, str]:
   """Create an environment that renders images, if it can.
 
   Args:

@@ -99,7 +99,7 @@ def test_batches(logdir):
     assert agent.observation_space.shape == (3,) and agent.logdir == logdir
     assert all(agent.action_space.contains(x) for x in actions)
     for wrong in (observations[:, :2], observations[None]):
-      with pytest.raises(ValueError, match='but the agent was trained with'):
+      with pytest.raises(ValueError, match='as in the training'):
         agent.predict(wrong)
     with pytest.raises(ValueError, match='observation is infinite'):
       agent.predict([0, 0, np.inf])

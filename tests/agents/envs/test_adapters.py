@@ -3,6 +3,7 @@
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import PendulumEnv
 
 from agents.envs import adapters, opengl, spaces
 from agents.run.errors import EnvError, UsageError
@@ -176,7 +177,7 @@ def make_arm():
 
 
 @pytest.mark.render
-@pytest.mark.parametrize('name', ['Arm-v0', 'make_arm'])
+@pytest.mark.parametrize('name', ['Arm-v0', 'Arm', 'make_arm'])
 def test_mujoco_in_an_environment_of_ones_own(name):
   """Renders in a process that has selected no backend."""
   lines = (
@@ -189,6 +190,16 @@ def test_mujoco_in_an_environment_of_ones_own(name):
   code = f'import os; [os.environ.pop(x, 0) for x in {variables}]\n'
   output = processes.run_python('-c', code + '\n'.join(lines))
   assert output.split('\n')[0] == '(480, 480, 3)'
+
+
+def test_render_mode_of_a_class():
+  """A constructor that takes it gets it; one that is given may stay."""
+  assert adapters.create(PendulumEnv, 'rgb_array').render_mode == 'rgb_array'
+  given = {'render_mode': 'human'}
+  for env in (PendulumEnv, 'Pendulum-v1'):
+    assert adapters.create(env, **given).render_mode == 'human'
+    assert adapters.create_rendering(env, **given)[0].render_mode == 'rgb_array'
+  assert adapters.create(PendulumEnv).render_mode is None
 
 
 def make_pendulum():
