@@ -36,6 +36,12 @@ class Task(NamedTuple):
   settings: dict[str, Any] | None = None
   declared: type[EnvSettings] | None = None
 
+  @property
+  def steps_per_action(self) -> int:
+    """How often the environment is stepped per action."""
+    repeats_itself = self.declared and 'action_repeat' in self.declared.told
+    return 1 if repeats_itself else self.action_repeat
+
   def with_settings(self, **more: Any) -> 'Task':
     """Return the task with other settings or arguments of its environment."""
     settings = {**(self.settings or {}), **more}
@@ -136,18 +142,6 @@ def with_own_actions(env_ctor: functools.partial) -> functools.partial:
   if make is not gym_pixels.make:
     return env_ctor
   return functools.partial(make, *args, **{**kwargs, 'own_actions': True})
-
-
-def find_repeat(task: Task) -> int:
-  """Return how often a task's environment is stepped per action."""
-  env_ctor: Any = task.env_ctor
-  while env_ctor.func is unified_env:
-    env_ctor = env_ctor.args[0]
-  if env_ctor.func is create:
-    # The user's constructor repeats them.
-    return task.action_repeat
-  *_, repeat, _ = env_ctor.args
-  return repeat
 
 
 def unified_env(

@@ -89,7 +89,7 @@ class PlaNet(TrainedAgent):
     self._unit_space = spaces.box(-ones, ones)
     self._own = self._find_interface()
     self.action_space = self._own.action_space
-    self.action_repeat = constructors.find_repeat(self.task)
+    self.action_repeat = self.task.steps_per_action
     self._to_actions = self._own.to_actions()
     keys = config.observation_keys
     self._reader = interface.Reader(self._own, keys, shapes)

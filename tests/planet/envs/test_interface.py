@@ -228,8 +228,6 @@ def test_one_of_several_tasks():
   make = functools.partial(gym_pixels.make, inner, 4, 10, image_size=32)
   longest = [SPACES['two'], inner.action_space]
   together = functools.partial(constructors.unified_env, make, longest)
-  task = constructors.Task('one', together, 10, ['reward'])
-  assert constructors.find_repeat(task) == 4
   env = together()
   assert env.action_space.shape == (3,)
   own = interface.find(env)

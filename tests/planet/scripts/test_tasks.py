@@ -53,7 +53,11 @@ def test_other_tasks():
   assert define('gym_cheetah').state_components == ['reward', 'state']
   assert define('gym_racecar').name == 'gym_racing'
   assert define('gym_racecar').state_components == ['reward']
-  assert define('gym_Pendulum-v1', action_repeat=2).max_length == 500
+  pendulum = define('gym_Pendulum-v1', action_repeat=2)
+  assert (pendulum.max_length, pendulum.steps_per_action) == (500, 2)
+  # Repeats actions itself.
+  driving = define('carla', tasks=['carla'], action_repeat=2)
+  assert driving.steps_per_action == 1
   assert define('gym_my.envs:A-v0').name == 'gym_my.envs_A-v0'
   # Ids of gymnasium need no version.
   assert define('gym_Own').env_ctor.args[0] == 'Own'
@@ -81,7 +85,7 @@ def test_functions(monkeypatch):
   assert task.env_ctor().reset()['image'].shape == (64, 64, 3)
   task = define('mine', action_repeat=5)
   assert (task.max_length, task.action_repeat) == (10, 5)
-  assert constructors.find_repeat(task) == 5
+  assert task.steps_per_action == 5
   params = parameters.build(
     'debug', {'tasks': ['mine'], 'batch_shape': [5, 10]}
   )
