@@ -14,7 +14,7 @@ same as by themselves.
 import argparse
 import sys
 
-from agents.envs import check
+from agents.envs import check, contract
 from agents.run import entry, schema
 
 
@@ -27,7 +27,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     '--for',
     dest='systems',
     action='append',
-    choices=list(check.SYSTEMS),
+    choices=list(contract.SYSTEMS),
     help='system to check for; may be repeated (default: all)',
   )
   text = 'arguments of the environment as a YAML mapping'
@@ -45,7 +45,7 @@ def run(argv: list[str] | None = None) -> int:
 
 def _main(argv):
   args = parse_args(argv)
-  systems = args.systems or list(check.SYSTEMS)
+  systems = args.systems or list(contract.SYSTEMS)
   report = check.check(args.env, systems, args.seed, args.settings)
   print(*report.lines(), sep='\n')
   works = [not found for found in report.problems.values()]

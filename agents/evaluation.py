@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import gymnasium
 import numpy as np
 
-from agents.envs import adapters, check, contract, guard, spaces
+from agents.envs import adapters, contract, guard, spaces
 from agents.run import errors
 
 Agent = TypeVar('Agent', bound='TrainedAgent')
@@ -304,7 +304,7 @@ def _play(policy, env, seed, deterministic):
       return _play(policy, env, None, deterministic)
     return_ += np.asarray(reward, float).item()
     length += 1
-  return return_, length, check.find_success(info)
+  return return_, length, contract.find_success(info)
 
 
 def check_shape(

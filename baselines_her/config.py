@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agents import utility
-from agents.envs import adapters, check, spaces
+from agents.envs import adapters, check, contract, spaces
 from agents.run import errors, messages
 from baselines_her import envs, her_sampler, settings
 
@@ -61,7 +61,7 @@ class Task:
       'env_name': self.name,
       'action_space': spaces.to_plain(env.action_space),
     }
-    self._tells_success = check.find_success(info) is not None
+    self._tells_success = contract.find_success(info) is not None
 
   def make_sampler(
     self, values: settings.Settings
@@ -115,7 +115,7 @@ def _measure(env, observ, info):
     'o': len(observ['observation']),
     'u': env.action_space.shape[0],
     'g': len(observ['desired_goal']),
-    **{f'info_{k}': v.size for k, v in check.find_numbers(info).items()},
+    **{f'info_{k}': v.size for k, v in contract.find_numbers(info).items()},
   }
 
 

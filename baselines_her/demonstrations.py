@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import check
+from agents.envs import contract
 from agents.run import errors, files
 from baselines_her.util import Episode
 
@@ -40,7 +40,7 @@ def read(path: str) -> dict[str, np.ndarray]:
     first = data['obs'][0][0]
     if not isinstance(first, dict):
       raise ValueError(f'obs has {first!r} instead of dicts')
-    missing = set(check.GOAL_KEYS) - set(first)
+    missing = set(contract.GOAL_KEYS) - set(first)
     if missing:
       raise ValueError(f'obs has no {sorted(missing)}')
   except Exception as error:  # Whatever damaged bytes may lead to.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import check, contract
+from agents.envs import contract
 from agents.run import errors
 from baselines_her import policies, util, vec_env
 
@@ -195,7 +195,7 @@ class RolloutWorker:
     lengths = np.full(count, self.T - 1)
     ended = np.zeros(count, bool)
     last: list[dict[str, Any]] = [{}] * count
-    now = dict(zip(check.GOAL_KEYS, (self.o, self.ag, self.g)))
+    now = dict(zip(contract.GOAL_KEYS, (self.o, self.ag, self.g)))
     self._check_observation(now, 'in reset')
     for step in range(1, self.T + 1):
       with self._profiler('graph'):
@@ -218,7 +218,7 @@ class RolloutWorker:
         for key, values in obs.items():
           values[index] = last[index][vec_env.LAST][key]
       self._check_observation(obs, f'in step {step}')
-      successes = [check.find_success(x) or 0.0 for x in infos]
+      successes = [contract.find_success(x) or 0.0 for x in infos]
       for key in self.info_keys:
         episode[f'info_{key}'].append(self._read_info(infos, key, step))
       row = {'o': self.o, 'ag': self.ag, 'u': u, 'g': self.g}
@@ -271,7 +271,7 @@ class RolloutWorker:
     return np.array(rows, np.float32)
 
   def _check_observation(self, obs: dict[str, np.ndarray], when: str) -> None:
-    for key in check.GOAL_KEYS:
+    for key in contract.GOAL_KEYS:
       if np.isnan(np.vdot(obs[key], obs[key])):
         raise FloatingPointError(f'{key} {when}')
 

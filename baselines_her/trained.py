@@ -12,7 +12,7 @@ import os
 
 import numpy as np
 
-from agents.envs import check, spaces, wrappers
+from agents.envs import contract, spaces, wrappers
 from agents.evaluation import TrainedAgent
 from agents.run import errors, files, references
 from baselines_her import config, envs, policies
@@ -55,7 +55,7 @@ class HER(TrainedAgent):
     }
     self._max_length = policy.T
     self.logdir, self._sess = policies.find_run(path), policy.sess
-    sizes = zip(check.GOAL_KEYS, (policy.dimo, policy.dimg, policy.dimg))
+    sizes = zip(contract.GOAL_KEYS, (policy.dimo, policy.dimg, policy.dimg))
     self.observation_space = spaces.dictionary(
       {key: spaces.box([-np.inf] * x, [np.inf] * x) for key, x in sizes}
     )
@@ -90,9 +90,9 @@ class HER(TrainedAgent):
     place = exporting.freeze(policy.sess, [net.pi_tf])
 
     def define(narrow):
-      sizes = zip(check.GOAL_KEYS, (policy.dimo, policy.dimg, policy.dimg))
+      sizes = zip(contract.GOAL_KEYS, (policy.dimo, policy.dimg, policy.dimg))
       inputs = {k: tf.placeholder(tf.float32, [None, x], k) for k, x in sizes}
-      o, ag, g = (inputs[key] for key in check.GOAL_KEYS)
+      o, ag, g = (inputs[key] for key in contract.GOAL_KEYS)
       limit, most = settings.clip_obs, policy.max_u
       o, g = (
         tf.clip_by_value(x, -limit, limit)
@@ -107,7 +107,7 @@ class HER(TrainedAgent):
     return define
 
   def _act(self, observation, states, deterministic):
-    parts = [observation[key] for key in check.GOAL_KEYS]
+    parts = [observation[key] for key in contract.GOAL_KEYS]
     exploration = {} if deterministic else self._exploration
     actions = self.policy.get_actions(*parts, **exploration)
     # The original drops the axis of a single row.

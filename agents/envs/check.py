@@ -15,13 +15,8 @@ from typing import Any
 import numpy as np
 
 from agents.envs import adapters, contract, guard, spaces, wrappers
-from agents.envs.contract import GOAL_KEYS as GOAL_KEYS
-from agents.envs.contract import SYSTEMS as SYSTEMS
-from agents.envs.contract import find_numbers as find_numbers
-from agents.envs.contract import find_time_limit as find_time_limit
 from agents.run import errors
 
-SUCCESS_KEYS = ('is_success', 'success')
 # Warnings of gymnasium's checker that concern neither of the systems.
 _TASTE = r'.*(is probably too|symmetric and normalized)'
 # Episodes longer than this count as endless.
@@ -74,25 +69,14 @@ def has_positive_rewards(
     observation: Observation of a goal environment.
     info: Info of a step.
   """
-  achieved, desired = (observation[key] for key in GOAL_KEYS[1:])
+  achieved, desired = (observation[key] for key in contract.GOAL_KEYS[1:])
   pairs = [(achieved, desired), (achieved, achieved), (desired, desired)]
   rows = {
-    k: np.repeat([v], len(pairs), 0) for k, v in find_numbers(info).items()
+    k: np.repeat([v], len(pairs), 0)
+    for k, v in contract.find_numbers(info).items()
   }
   rewards = compute(*(np.array(x) for x in zip(*pairs)), rows)
   return bool((np.asarray(rewards, float) > 0).any())
-
-
-def find_success(info: Mapping[str, Any]) -> float | None:
-  """Return whether an info reports success, None if it does not say.
-
-  Environments name it `is_success` or, like mazes, `success`.
-  """
-  for key in SUCCESS_KEYS:
-    value = np.asarray(info.get(key))
-    if value.size == 1 and value.dtype.kind in 'biuf':
-      return float(value.reshape(()))
-  return None
 
 
 def _play(env, name):
@@ -138,7 +122,7 @@ class Report:
     """Return the lines of the report."""
     result = [f'{key}: {value}' for key, value in self.facts.items()]
     for system, found in self.problems.items():
-      result.append(f'{SYSTEMS[system]}: {"fails" if found else "ok"}')
+      result.append(f'{contract.SYSTEMS[system]}: {"fails" if found else "ok"}')
       result += [f'  - {x}' for x in found]
     result += [f'Not seen: {x}' for x in self.unseen]
     return result + [f'Hint: {x}' for x in self.hints]
@@ -151,7 +135,7 @@ class Report:
 
 def check(
   env_id: str,
-  systems: Iterable[str] = tuple(SYSTEMS),
+  systems: Iterable[str] = contract.ALL,
   seed: int = 0,
   settings: Mapping[str, Any] | None = None,
 ) -> Report:
@@ -161,7 +145,7 @@ def check(
 
   Args:
     env_id: Id of the environment.
-    systems: Keys of `SYSTEMS` to check for.
+    systems: Keys of `contract.SYSTEMS` to check for.
     seed: Seed of the environment and the actions.
     settings: Arguments of the environment.
 
@@ -258,7 +242,7 @@ def _check_episode(env, env_id, subjects, report):
       if length:
         rewarded = max(rewarded, np.max(reward))
         if length == 1:
-          sizes = {k: v.size for k, v in find_numbers(info).items()}
+          sizes = {k: v.size for k, v in contract.find_numbers(info).items()}
         _check_info(report, info, sizes, env_id, length)
       first_problem = first_problem or problem
       if length == _RENDER_STEP or (done and length < _RENDER_STEP):
@@ -304,7 +288,7 @@ def _advise_her(env, observation, info, rewarded, episode):
       f'The episode ended after {episode.length} of {limit} steps; HER counts '
       f'it as {limit}, see docs/her.md.'
     )
-  if find_success(info) is None:
+  if contract.find_success(info) is None:
     hints.append(
       "info has no 'is_success', so HER cannot report a success rate."
     )

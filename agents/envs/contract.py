@@ -26,6 +26,7 @@ SYSTEMS = {
 }
 ALL = tuple(SYSTEMS)
 GOAL_KEYS = ('observation', 'achieved_goal', 'desired_goal')
+_SUCCESS_KEYS = ('is_success', 'success')
 # Advice where images are missing.
 WITHOUT_IMAGES = (
   'To train without images, use --params "{observations: vector}".'
@@ -229,6 +230,18 @@ def find_numbers(info: Mapping[str, Any]) -> dict[str, np.ndarray]:
     if isinstance(k, str) and not isinstance(v, dict)
   }
   return {k: v for k, v in flat.items() if v.dtype.kind in 'biuf' and v.size}
+
+
+def find_success(info: Mapping[str, Any]) -> float | None:
+  """Return whether an info reports success, None if it does not say.
+
+  Environments name it `is_success` or, like mazes, `success`.
+  """
+  for key in _SUCCESS_KEYS:
+    value = np.asarray(info.get(key))
+    if value.size == 1 and value.dtype.kind in 'biuf':
+      return float(value.reshape(()))
+  return None
 
 
 def read_numbers(

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import baselines_her
-from agents.envs.check import GOAL_KEYS
+from agents.envs.contract import GOAL_KEYS
 from baselines_her import config, her_sampler, replay_buffer, settings
 from baselines_her.params import common
 from baselines_her.pipeline import task as pipeline_task

@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.envs.check import GOAL_KEYS as KEYS
+from agents.envs.contract import GOAL_KEYS as KEYS
 from agents.run import errors
 from baselines_her import envs, vec_env
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from agents.envs import check
-from agents.envs.check import GOAL_KEYS
+from agents.envs.contract import GOAL_KEYS
 from agents.run import errors
 from baselines_her import envs, library
 from tests.baselines_her import test_library

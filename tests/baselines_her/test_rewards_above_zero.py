@@ -5,7 +5,7 @@ from unittest import mock
 import pytest
 
 import baselines_her
-from agents.envs import check
+from agents.envs import contract
 from baselines_her import checkpoints, config, library, settings
 from baselines_her.params import common
 from baselines_her.pipeline.memory import HERMemory
@@ -65,9 +65,9 @@ def test_pipeline():
 
 
 def test_success_has_two_names():
-  assert check.find_success({'is_success': 0.0, 'success': True}) == 0
-  assert check.find_success({'success': True}) == 1
-  assert check.find_success({'success': 'yes', 'is_success': None}) is None
+  assert contract.find_success({'is_success': 0.0, 'success': True}) == 0
+  assert contract.find_success({'success': True}) == 1
+  assert contract.find_success({'success': 'yes', 'is_success': None}) is None
 
 
 def test_training_and_evaluation(tmp_path, capsys):

@@ -3,7 +3,7 @@
 import gymnasium
 import numpy as np
 
-from agents.envs.check import GOAL_KEYS
+from agents.envs.contract import GOAL_KEYS
 
 LARGEST = np.finfo(np.float32).max
 SPACES = {

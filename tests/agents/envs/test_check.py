@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from agents import check_env
-from agents.envs import check, opengl
+from agents.envs import check, contract, opengl
 from tests import processes
 from tests.agents.envs import odd_gymnasium
 
@@ -183,7 +183,7 @@ def test_numbers_of_an_info():
   info = {'ragged': [[1], [2, 3]], 'size': 2, 'text': 'x', 'row': [1.5, 2]}
   # Arrays in the replay have names.
   info[3] = 4.0
-  found = check.find_numbers(info)
+  found = contract.find_numbers(info)
   assert {k: v.tolist() for k, v in found.items()} == {
     'size': [2],
     'row': [1.5, 2],
