@@ -455,7 +455,11 @@ def newest_step(folder: str) -> int:
   Raises:
     UsageError: If all are damaged.
   """
-  path = find_variables(folder, warn=None)
+  return step_of(find_variables(folder, warn=None))
+
+
+def step_of(path: str | None) -> int:
+  """Return the global step in a path `model.ckpt-<step>`, 0 for None."""
   return int(path.rpartition('-')[2]) if path else 0
 
 

@@ -147,7 +147,7 @@ class Run(contextlib.ExitStack):
   @property
   def step(self) -> int:
     """Global step of `checkpoint`, 0 if there is none."""
-    return int(self.checkpoint.rpartition('-')[2]) if self.checkpoint else 0
+    return checkpoint.step_of(self.checkpoint)
 
 
 def read_settings(run: str, name: str = _SETTINGS) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def _describe(source, params, path):
   return dict(
     # '' means that there is none; None would start another search.
     checkpoint_to_load=os.path.basename(path or ''),
-    first_step=int(path.rpartition('-')[2]) if path else 0,
+    first_step=checkpoint.step_of(path),
     source=AttrDict(
       version=source['version'],
       config=source['config'],
