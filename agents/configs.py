@@ -13,15 +13,17 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import pydantic
-from annotated_types import Ge, Gt, Le, MinLen
+from annotated_types import Le, MinLen
 
 from agents.envs import adapters
 from agents.run import errors, references, schema
 from agents.run.schema import (
   Count,
   Finite,
+  FiniteAmount,
   Flag,
   Positive,
+  Rate,
   Seed,
   setting,
 )
@@ -48,8 +50,6 @@ def _check_pattern(value):
 
 
 _Environment = Annotated[str, pydantic.PlainValidator(_check_env)]
-Rate = Annotated[Finite, Gt(0)]
-Weight = Annotated[Finite, Ge(0)]
 _Pattern = Annotated[str, pydantic.AfterValidator(_check_pattern)]
 # The graph counts them in 32 bits.
 Size = Annotated[Positive, Le(2**31 - 1)]
@@ -151,7 +151,7 @@ class Config(schema.Settings):
   )
   # Losses.
   discount: Rate = setting(0.995, 'discount factor')
-  gae_lambda: Weight | None = setting(
+  gae_lambda: FiniteAmount | None = setting(
     None, 'lambda of GAE; unset for discounted returns'
   )
   train_on_agent_action: Flag | None = setting(
@@ -161,10 +161,10 @@ class Config(schema.Settings):
   kl_cutoff_factor: Rate = setting(
     2, 'multiple of kl_target above which to penalize'
   )
-  kl_cutoff_coef: Weight = setting(
+  kl_cutoff_coef: FiniteAmount = setting(
     1000, 'weight of the penalty above the cutoff'
   )
-  kl_init_penalty: Weight = _fixed(1, 'initial weight of the KL penalty')
+  kl_init_penalty: FiniteAmount = _fixed(1, 'initial weight of the KL penalty')
 
 
 # Environments of PyBullet, with the length of episodes and the steps to train.

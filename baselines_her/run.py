@@ -18,9 +18,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import annotated_types
+from typing import TYPE_CHECKING, Any, Literal
 
 from agents.envs import adapters, video, window
 from agents.run import (
@@ -65,13 +63,12 @@ _NEEDED = {
   'save_video_length': 'save_video_interval',
 }
 _IGNORED_MEANING = 'ignored; accepted for compatibility with Baselines'
-_Steps = Annotated[schema.Finite, annotated_types.Ge(0)]
 # What flags may be.
 TYPES = {
   'alg': Literal['her'],
   'seed': schema.Seed,
-  'num_timesteps': _Steps,
-  'total_env_steps': _Steps,
+  'num_timesteps': schema.FiniteAmount,
+  'total_env_steps': schema.FiniteAmount,
   'num_env': schema.Positive,
   'reward_scale': schema.Finite,
   'save_video_interval': schema.Count,
@@ -82,7 +79,7 @@ TYPES = {
 
 
 def define_flags(flag_values: Any = FLAGS) -> None:
-  """Define the flags of `her-train`; all settings are flags, too."""
+  """Define the flags that are no settings; `_define_all` adds those."""
   into = {'flag_values': flag_values}
   tf.app.flags.DEFINE_string(
     'alg', 'her', 'algorithm; for PPO use ppo-train', **into
@@ -163,7 +160,7 @@ def define_flags(flag_values: Any = FLAGS) -> None:
 
 
 def _define_all(flag_values):
-  """Define the flags, and one for each setting."""
+  """Define all flags: those of `define_flags`, and one for each setting."""
   define_flags(flag_values)
   into = {'flag_values': flag_values}
   tf.app.flags.DEFINE_alias('logdir', 'log_path', **into)

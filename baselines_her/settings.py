@@ -17,7 +17,7 @@ from agents.run import errors, files, folder, references, schema
 from agents.run.schema import (
   Amount,
   Count,
-  Finite,
+  FiniteAmount,
   Fraction,
   Number,
   Positive,
@@ -45,9 +45,8 @@ Flag = Annotated[bool, described('True or False')]
 Switch = Annotated[bool, pydantic.AfterValidator(int), described('0 or 1')]
 # Infinite where nothing is clipped.
 Bound = Annotated[Number, Gt(0)]
-_Size = Annotated[Finite, Ge(0)]
 Limits = Annotated[
-  _Size | list[_Size],
+  FiniteAmount | list[FiniteAmount],
   pydantic.BeforeValidator(_to_limits),
   described('a number of at least 0 or a list of them'),
 ]
