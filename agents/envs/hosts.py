@@ -31,9 +31,9 @@ import traceback
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from multiprocessing import resource_tracker
 from typing import Any
 
-from agents.envs import shared_arrays
 from agents.run import errors, stopping
 
 _START_METHOD = 'spawn'
@@ -311,12 +311,26 @@ def _without_main_module() -> Iterator[None]:
 def _signals_blocked() -> Iterator[None]:
   """Keep signals from new processes until they have set their handlers."""
   # Its start would unblock signals.
-  shared_arrays.start_tracker()
+  start_tracker()
   before = signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_PARENT)
   try:
     yield
   finally:
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def start_tracker() -> None:
+  """Start the process of Python that removes shared memory in the end.
+
+  It belongs to the group of the program, and a closed terminal must not end it
+  before the program.
+  """
+  before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+  try:
+    resource_tracker.ensure_running()
+  finally:
+    if signal.SIGHUP not in before:
+      signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
 
 
 def _process_main(conn, payload, close_timeout, dies_with_parent):

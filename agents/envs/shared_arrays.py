@@ -1,13 +1,13 @@
 """Arrays that hold the data of a batch of environments in shared memory."""
 
 import os
-import signal
 from collections.abc import Mapping
-from multiprocessing import resource_tracker, shared_memory
+from multiprocessing import shared_memory
 from typing import Any
 
 import numpy as np
 
+from agents.envs import hosts
 from agents.run import errors
 
 
@@ -35,7 +35,7 @@ class Arrays:
     ]
     buffer: Any = np.zeros(sum(sizes), np.uint8)
     if shared:
-      start_tracker()
+      hosts.start_tracker()
       if self._is_owner:
         self._block = _create_block(sum(sizes))
       else:
@@ -82,17 +82,3 @@ def _create_block(size):
       'or use fewer environments.'
     ) from None
   return block
-
-
-def start_tracker() -> None:
-  """Start the process of Python that removes shared memory in the end.
-
-  It belongs to the group of the program, and a closed terminal must not end it
-  before the program.
-  """
-  before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
-  try:
-    resource_tracker.ensure_running()
-  finally:
-    if signal.SIGHUP not in before:
-      signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
