@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agents.run import errors, files, references
-from agents.run.checkpoint import find_variables as latest_checkpoint
+from agents.run.checkpoint import find_variables
 from agents.run.messages import set_up_logging as set_up_logging
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def initialize_variables(
     )
   else:
     sess.run([x.initializer for x in variables])
-  path = latest_checkpoint(logdir, checkpoint) if logdir else None
+  path = find_variables(logdir, checkpoint) if logdir else None
   if resume is False and path:
     raise RuntimeError(f'Found unexpected checkpoint {path}.')
   if resume and not path:

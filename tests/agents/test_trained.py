@@ -37,7 +37,7 @@ def test_actions_are_those_of_the_network(logdir):
     observation = np.array([0.5, -0.5, 3.0], np.float32)
     action, state = agent.predict(observation, deterministic=True)
   assert state is None
-  reader = tf.train.load_checkpoint(utility.latest_checkpoint(logdir))
+  reader = tf.train.load_checkpoint(checkpoint.find_variables(logdir))
   count = reader.get_tensor('normalize_observ/count')
   mean = reader.get_tensor('normalize_observ/mean')
   var_sum = reader.get_tensor('normalize_observ/var_sum')
@@ -60,7 +60,7 @@ def test_saved_agent(logdir, tmp_path, monkeypatch):
     agent.save('~/saved')
   with agents.load(str(tmp_path / 'saved')) as agent:
     assert agent.predict(observation, deterministic=True)[0] == expected
-  path = utility.latest_checkpoint(str(tmp_path / 'saved'))
+  path = checkpoint.find_variables(str(tmp_path / 'saved'))
   names = dict(tf.train.list_variables(path))
   assert 'network/policy/dense/kernel' in names
   # Neither optimiser nor episodes.
