@@ -21,7 +21,7 @@ from agents.tools.tf1 import tf
 from planet import models, networks
 from planet.control import planning
 from planet.envs.constructors import Task
-from planet.scripts import parameters, presets
+from planet.scripts import added, parameters, presets
 from planet.scripts import tasks as tasks_lib
 from planet.tools import loaders, numpy_episodes, preprocess, schedule
 from planet.tools.attr_dict import AttrDict
@@ -203,7 +203,7 @@ def call(
     UsageError: If there is no such function, or it changes what is no parameter
       and would be lost in a stored run.
   """
-  function: Any = tasks_lib.find_function(name, globals())
+  function: Any = added.find(name, globals())
   if ':' in name:
     function = references.resolve(name, references.EVERYTHING)
   if not function:
@@ -526,5 +526,5 @@ def _define_simulation(task, item, params, own):
   )
 
 
-# For `tasks.find_function`: other values of these names are from users.
+# For `added.find`: other values of these names are from users.
 _OURS = dict(globals())

@@ -22,5 +22,5 @@ def reward(
   return tf.reduce_sum(graph.heads['reward'](features).mean(), 1)
 
 
-# For `tasks.find_function`: other values of these names are from users.
+# For `added.find`: other values of these names are from users.
 _OURS = dict(globals())

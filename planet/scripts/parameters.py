@@ -1,9 +1,6 @@
 """All parameters of `--params` with defaults and limits."""
 
 import functools
-import importlib.util
-import re
-import sys
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
@@ -22,7 +19,7 @@ from agents.run.schema import (
   Positive,
   Whole,
 )
-from planet.scripts import presets, renamed
+from planet.scripts import added, presets, renamed
 from planet.scripts import tasks as tasks_lib
 
 # A run keeps the parameters that its variables or recorded episodes depend on.
@@ -69,24 +66,6 @@ _NETWORKS = (
 )
 
 
-def may_have(place: str, name: Any) -> bool:
-  """Return whether users may have added something to a module.
-
-  Spares the import of TensorFlow when a name is wrong.
-
-  Args:
-    place: Name of the module.
-    name: Name of what they may have set, or written into the file.
-  """
-  spec = importlib.util.find_spec(place)
-  if place in sys.modules or not (spec and spec.origin):
-    return True
-  begin = r'^|\b(def|class|as|import)\s+|[\'"]'
-  with open(spec.origin) as file_:
-    text = file_.read()
-  return bool(re.search(rf'({begin}){re.escape(str(name))}\b', text, re.M))
-
-
 def find_objective(
   name: str, trust: references.Trust = references.NOTHING
 ) -> Callable | None:
@@ -102,12 +81,12 @@ def find_objective(
   """
   if ':' in name:
     return references.resolve(name, trust)
-  if not may_have('planet.scripts.objectives', name):
+  if not added.may_have('planet.scripts.objectives', name):
     return None
   from planet.scripts import objectives
 
   takes = 'state', 'graph', 'params'
-  return tasks_lib.find_function(name, vars(objectives), takes)
+  return added.find(name, vars(objectives), takes)
 
 
 def _check_objective(value):
@@ -131,7 +110,7 @@ def _check_network(value):
   if own or value in _NETWORKS:
     return value
   found = None
-  if may_have('planet.networks', value):
+  if added.may_have('planet.networks', value):
     from planet import networks
 
     found = getattr(networks, str(value), None)
@@ -145,7 +124,7 @@ def _check_network(value):
 
 def _check_activation(value):
   known = value in _ACTIVATIONS
-  if not known and may_have('planet.scripts.configs', value):
+  if not known and added.may_have('planet.scripts.configs', value):
     from planet.scripts import configs
 
     known = value in configs.ACTIVATIONS

@@ -6,10 +6,8 @@ they run in separate processes.
 
 import contextlib
 import functools
-import inspect
 import re
-import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium
@@ -18,6 +16,7 @@ from agents.envs import adapters, contract, declared, opengl, probe
 from agents.run import errors
 from planet.envs import constructors, dummy_env, gym_pixels, interface, suite
 from planet.envs.constructors import Task
+from planet.scripts import added
 from planet.tools.attr_dict import AttrDict
 
 if TYPE_CHECKING:
@@ -102,45 +101,9 @@ def name_env(env: Any) -> str:
   return f'gym_{env}' if other else env
 
 
-def find_function(
-  name: str,
-  module: Mapping[str, Any] | None = None,
-  takes: Sequence[str] = ('config', 'params'),
-) -> Callable[..., Any] | None:
-  """Return the function of this name that users added to a module, or None.
-
-  Functions of the original's form take `config` and `params`. They return a
-  `Task`, or `config`. Those that users set as attributes may be any callables;
-  those that they wrote into the file have these names of arguments.
-
-  Args:
-    name: Name of the function.
-    module: Globals of the module, this one by default.
-    takes: Names of its arguments.
-
-  Raises:
-    UsageError: If users set an attribute that does not take as many arguments.
-  """
-  module = globals() if module is None else module
-  found: Any = module.get(name)
-  if found is module['_OURS'].get(name):
-    if not isinstance(found, types.FunctionType):
-      return None
-    names = list(inspect.signature(found).parameters)
-    return found if names[: len(takes)] == [*takes] else None
-  try:
-    inspect.signature(found).bind(*takes)
-  except (TypeError, ValueError):
-    raise errors.UsageError(
-      f'Attribute {name} of {module["__name__"]} is {found!r}; set a function '
-      f'that takes {len(takes)} arguments: {", ".join(takes)}.'
-    ) from None
-  return found
-
-
 def list_replaced(names: Sequence[str]) -> list[str]:
   """Return those of the standard tasks that users replace by functions."""
-  return [x for x in names if x in TABLE and find_function(x)]
+  return [x for x in names if x in TABLE and added.find(x, globals())]
 
 
 def find_row(name: str) -> Row:
@@ -155,7 +118,7 @@ def find_row(name: str) -> Row:
   Raises:
     UsageError: If the task is unknown.
   """
-  if find_function(name):
+  if added.find(name, globals()):
     return Row('function', name, 1, ())
   if name in TABLE:
     return TABLE[name]
@@ -308,7 +271,7 @@ def _call(name, params):
   if params.action_repeat:
     # Perhaps from the preset, as in the original's `debug`.
     given['action_repeat'] = params.action_repeat
-  function: Any = find_function(name)
+  function: Any = added.find(name, globals())
   task = function(AttrDict(dict(params)), AttrDict(given))
   if not isinstance(task, Task):
     # Forks define the named tuple themselves.
@@ -528,5 +491,5 @@ globals().update(
     if ':' not in y.task
   }
 )
-# For `find_function`: other values of these names are from users.
+# For `added.find`: other values of these names are from users.
 _OURS = dict(globals())

@@ -264,11 +264,11 @@ def check(args: Arguments) -> Arguments:
   Raises:
     UsageError: If a parameter is wrong.
   """
-  from planet.scripts import parameters, presets
+  from planet.scripts import added, parameters, presets
 
   if args.config not in presets.PRESETS:
     place = 'planet.scripts.configs'
-    if ':' not in args.config and not parameters.may_have(place, args.config):
+    if ':' not in args.config and not added.may_have(place, args.config):
       presets.find(args.config)
     from planet.scripts import configs
 
