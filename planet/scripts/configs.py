@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from agents.envs import adapters
-from agents.run import errors, files, references
+from agents.run import checkpoint, errors, files, references
 from agents.tools import nested
 from agents.tools.tf1 import tf
 from planet import models, networks
@@ -238,6 +238,10 @@ def build(
   tasks: Sequence[Task],
   logdir: str,
   own: Mapping[str, Any],
+  seed: int | None = None,
+  source: Mapping[str, Any] | None = None,
+  path: str | None = None,
+  report: Sequence[str] = (),
 ) -> Config:
   """Build a configuration without creating environments or files.
 
@@ -248,9 +252,11 @@ def build(
     logdir: Folder of the run.
     own: Result of `parameters.resolve`, plus the user's environment or its
       constructor as `tasks`, if given.
-
-  Returns:
-    Configuration; fields that describe a run still have their defaults.
+    seed: Seed of the run.
+    source: Content of the run's config.yaml, whose values are written anew;
+      None without a run.
+    path: Path of the checkpoint to continue from, None for none.
+    report: Sentences for the user.
 
   Raises:
     UsageError: If parameters contradict each other.
@@ -266,11 +272,31 @@ def build(
     recorded_keys=recorded,
     isolate_envs=_choose_isolation(params, own),
     unused=parameters.find_unused(params, model['heads']),
+    seed=seed,
+    report=tuple(report),
     **_define_data(params, recorded),
     **model,
     **_define_losses(params, model['heads']),
     **_define_schedule(params),
     **_define_episodes(params, tasks, files.expand(logdir), own),
+    **(_define_run(params, source, path) if source else {}),
+  )
+
+
+def _define_run(params, source, path):
+  values = dict(params)
+  written = dict(
+    version=source['version'],
+    config=source['config'],
+    params=parameters.choose(values, params.model_fields_set),
+    seed=source['seed'],
+  )
+  kept = {x: y for x, y in source.items() if x not in (*written, 'values')}
+  return dict(
+    # '' means that there is none; None would start another search.
+    checkpoint_to_load=os.path.basename(path or ''),
+    first_step=checkpoint.step_of(path),
+    source=AttrDict({**written, **kept, 'values': values}),
   )
 
 

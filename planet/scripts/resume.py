@@ -64,40 +64,17 @@ def define_config(logdir: str, args: 'Arguments') -> configs.Config:
   # The first run uses the seed itself, like a single run.
   seed = source['seed']
   seed = derive_seed(seed, 'run', number) if number > 1 else seed
-  config = configs.build(
+  return configs.build(
     source['config'],
     params,
     own_tasks,
     logdir,
     parameters.resolve(params, args.objects, trust),
+    seed,
+    source,
+    run.checkpoint,
+    report,
   )
-  return config.replace(
-    seed=seed,
-    report=tuple(report),
-    **_describe(source, params, run.checkpoint),
-  )
-
-
-def _describe(source, params, path):
-  """Return what the configuration says about the stored run."""
-  values = dict(params)
-  return dict(
-    # '' means that there is none; None would start another search.
-    checkpoint_to_load=os.path.basename(path or ''),
-    first_step=checkpoint.step_of(path),
-    source=AttrDict(
-      version=source['version'],
-      config=source['config'],
-      params=parameters.choose(values, params.model_fields_set),
-      seed=source['seed'],
-      **{x: y for x, y in source.items() if x not in _WRITTEN},
-      values=values,
-    ),
-  )
-
-
-# Entries of config.yaml that are always written anew.
-_WRITTEN = 'version', 'config', 'params', 'seed', 'values'
 
 
 class _Merged(NamedTuple):
@@ -422,7 +399,10 @@ def restore(
     found,
     logdir,
     parameters.resolve(complete, objects, merged.trust),
-  ).replace(seed=seed, **_describe(source, complete, path))
+    seed,
+    source,
+    path,
+  )
   if values['tasks'][0].startswith('gym_<'):
     # The environment was an object of an earlier program.
     shapes = {x: tuple(y) for x, y in config.source.shapes.items()}

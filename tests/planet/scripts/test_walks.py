@@ -118,7 +118,6 @@ def test_parameter(tmp_path):
     'agents/run/files.py',
     'planet/scripts/train.py',
     'planet/scripts/parameters.py',
-    'planet/scripts/resume.py',
     'planet/scripts/configs.py',
     'planet/training/utility.py',
     'planet/training/define_model.py',
@@ -138,7 +137,6 @@ def test_checkpoint(tmp_path):
   assert found == {
     'agents/run/checkpoint.py',
     'agents/run/folder.py',
-    'planet/scripts/resume.py',
     'planet/scripts/configs.py',
     'planet/scripts/train.py',
     'planet/training/utility.py',
