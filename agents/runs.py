@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from agents import configs, utility
-from agents.envs import adapters, check, observations, spaces
+from agents.envs import adapters, contract, observations, spaces
 from agents.run import errors, files, folder, references
 from agents.tools import continuous
 from agents.tools.attr_dict import AttrDict
@@ -347,7 +347,7 @@ def _try_env(config):
   name = config['env']
   created = continuous.make(name, settings=config.get('env_settings'))
   try:
-    check.try_step(created, name)
+    contract.try_step(created, name)
     found = created.observation_space, created.action_space
     return [spaces.to_plain(x) for x in found]
   finally:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agents import utility
-from agents.envs import adapters, check, contract, spaces
+from agents.envs import adapters, contract, spaces
 from agents.run import errors, messages
 from baselines_her import envs, her_sampler, settings
 
@@ -49,11 +49,13 @@ class Task:
     with messages.muted(adapters.__name__):
       env = envs.make(env)
     self.time_limit = env._max_episode_steps
-    observ, reward, info = check.try_step(env)
+    observ, reward, info = contract.try_step(env)
     self.dims = _measure(env, observ, info)
     self.reward_fun = find_reward(env)
     compute = env.compute_reward
-    positive = reward > 0 or check.has_positive_rewards(compute, observ, info)
+    positive = reward > 0 or contract.has_positive_rewards(
+      compute, observ, info
+    )
     self.usual: dict[str, Any] = _find_limits(env.action_space)
     if positive:
       self.usual['clip_pos_returns'] = False
@@ -106,7 +108,7 @@ def find_dims(env: Any) -> dict[str, int]:
   Raises:
     EnvError: If a step reveals a mistake of the environment.
   """
-  observ, _, info = check.try_step(env)
+  observ, _, info = contract.try_step(env)
   return _measure(env, observ, info)
 
 

@@ -1,7 +1,7 @@
 """Check that PlaNet, PPO, HER and DDPG can use an environment.
 
-The requirements are in `agents.envs.contract`. Every training checks the spaces
-and one step; `check`, used by the program `agents-check-env`, plays an episode.
+The requirements are in `agents.envs.contract`, of which every training checks
+the spaces and one step. Here, the program `agents-check-env` plays an episode.
 """
 
 import dataclasses
@@ -9,12 +9,12 @@ import itertools
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, contract, guard, spaces, wrappers
+from agents.envs import adapters, contract, opengl, spaces, wrappers
 from agents.run import errors
 
 # Warnings of gymnasium's checker that concern neither of the systems.
@@ -31,74 +31,6 @@ _OLD = (
   'The environment has an interface of earlier versions of gym. That works '
   'here; docs/coming-from.md has the lines to change for gymnasium.'
 )
-
-
-def try_step(env: Any, name: Any = None) -> tuple[Any, float, dict[str, Any]]:
-  """Reset an environment, take a random action, and check the results.
-
-  Args:
-    env: Environment with or without wrappers, not seeded.
-    name: Name that the user gave; the environment's id by default.
-
-  Returns:
-    Tuple of the initial observation, and the reward and info of the step.
-
-  Raises:
-    EnvError: Describes the first problem.
-  """
-  name = guard.find_name(env) if name is None else name
-  played = _play(env, name)
-  (observation, reward, _, info), problem = next(played)
-  if not problem:
-    (_, reward, _, info), problem = next(played)
-  if problem:
-    raise errors.EnvError(f'Environment {name} is not usable: {problem}')
-  return observation, float(np.squeeze(reward)), info
-
-
-def has_positive_rewards(
-  compute: Callable[..., Any], observation: dict, info: Mapping[str, Any]
-) -> bool:
-  """Return whether rewards of a goal environment can be above 0.
-
-  Where goals are rarely reached by chance, no step shows that. Therefore asks
-  for the rewards of goals that are reached, too.
-
-  Args:
-    compute: Function of batches of achieved goals, goals and infos to rewards.
-    observation: Observation of a goal environment.
-    info: Info of a step.
-  """
-  achieved, desired = (observation[key] for key in contract.GOAL_KEYS[1:])
-  pairs = [(achieved, desired), (achieved, achieved), (desired, desired)]
-  rows = {
-    k: np.repeat([v], len(pairs), 0)
-    for k, v in contract.find_numbers(info).items()
-  }
-  rewards = compute(*(np.array(x) for x in zip(*pairs)), rows)
-  return bool((np.asarray(rewards, float) > 0).any())
-
-
-def _play(env, name):
-  """Play an episode with random actions.
-
-  Yields:
-    Tuple of a transition and its problem, or None: first for the reset, as a
-    transition without reward, then for each step. Like a training, it cannot go
-    on after what `wrappers.Guard` refuses.
-  """
-  env = wrappers.Guard(env, name)
-  space = env.observation_space
-  observation = env.reset()
-  problem = contract.find_mistake(observation, space, 'reset')
-  yield (observation, 0, False, {}), problem
-  number, done = 0, False
-  while not done:
-    number += 1
-    transition = env.step(spaces.sample(env.action_space))
-    observation, reward, done, _ = transition
-    when = f'step {number}'
-    yield transition, contract.find_mistake(observation, space, when, reward)
 
 
 @dataclasses.dataclass
@@ -223,15 +155,12 @@ def _ask_gymnasium(env):
 
 def _check_episode(env, env_id, subjects, report):
   """Play an episode; the first problem concerns all systems."""
-  # Trainings, which use other parts of this module, do not need it.
-  from agents.envs import opengl
-
   first_problem, rewarded, length = None, -np.inf, 0
   done, info, observation = False, {}, None
   sizes: dict[str, int] = {}
   began = time.perf_counter()
   try:
-    played = itertools.islice(_play(env, env_id), _MOST_STEPS + 1)
+    played = itertools.islice(contract.play(env, env_id), _MOST_STEPS + 1)
     for length, (transition, problem) in enumerate(played):
       observation, reward, done, info = transition
       asked_for = isinstance(env, adapters.DeepMindWrapper)
@@ -293,7 +222,7 @@ def _advise_her(env, observation, info, rewarded, episode):
       "info has no 'is_success', so HER cannot report a success rate."
     )
   compute = env.compute_reward
-  if rewarded > 0 or has_positive_rewards(compute, observation, info):
+  if rewarded > 0 or contract.has_positive_rewards(compute, observation, info):
     hints.append(
       'Rewards can be above 0, so HER uses --clip_pos_returns=False.'
     )

@@ -8,7 +8,7 @@ sentences.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gymnasium
@@ -148,6 +148,77 @@ def table() -> str:
     if row.systems == ALL:
       lines.append(f'| all | {row.part} | {row.text} |')
   return '\n'.join(lines)
+
+
+def try_step(env: Any, name: Any = None) -> tuple[Any, float, dict[str, Any]]:
+  """Reset an environment, take a random action, and check the results.
+
+  Args:
+    env: Environment with or without wrappers, not seeded.
+    name: Name that the user gave; the environment's id by default.
+
+  Returns:
+    Tuple of the initial observation, and the reward and info of the step.
+
+  Raises:
+    EnvError: Describes the first problem.
+  """
+  name = guard.find_name(env) if name is None else name
+  played = play(env, name)
+  (observation, reward, _, info), problem = next(played)
+  if not problem:
+    (_, reward, _, info), problem = next(played)
+  if problem:
+    raise errors.EnvError(f'Environment {name} is not usable: {problem}')
+  return observation, float(np.squeeze(reward)), info
+
+
+def has_positive_rewards(
+  compute: Callable[..., Any], observation: dict, info: Mapping[str, Any]
+) -> bool:
+  """Return whether rewards of a goal environment can be above 0.
+
+  Where goals are rarely reached by chance, no step shows that. Therefore asks
+  for the rewards of goals that are reached, too.
+
+  Args:
+    compute: Function of batches of achieved goals, goals and infos to rewards.
+    observation: Observation of a goal environment.
+    info: Info of a step.
+  """
+  achieved, desired = (observation[key] for key in GOAL_KEYS[1:])
+  pairs = [(achieved, desired), (achieved, achieved), (desired, desired)]
+  rows = {
+    k: np.repeat([v], len(pairs), 0) for k, v in find_numbers(info).items()
+  }
+  rewards = compute(*(np.array(x) for x in zip(*pairs)), rows)
+  return bool((np.asarray(rewards, float) > 0).any())
+
+
+def play(env: Any, name: Any) -> Iterator[tuple[tuple, str | None]]:
+  """Play an episode with random actions.
+
+  Args:
+    env: Environment with or without wrappers.
+    name: Name that the user gave.
+
+  Yields:
+    Tuple of a transition and its problem, or None: first for the reset, as a
+    transition without reward, then for each step. Like a training, it cannot go
+    on after what `wrappers.Guard` refuses.
+  """
+  env = wrappers.Guard(env, name)
+  space = env.observation_space
+  observation = env.reset()
+  problem = find_mistake(observation, space, 'reset')
+  yield (observation, 0, False, {}), problem
+  number, done = 0, False
+  while not done:
+    number += 1
+    transition = env.step(spaces.sample(env.action_space))
+    observation, reward, done, _ = transition
+    when = f'step {number}'
+    yield transition, find_mistake(observation, space, when, reward)
 
 
 def can_render(env: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import check, hosts, opengl, spaces
+from agents.envs import contract, hosts, opengl, spaces
 
 # More messages than an environment can have.
 _MESSAGES = 10**6
@@ -28,7 +28,7 @@ def measure(env: Any) -> dict[str, tuple[int, ...]]:
   Raises:
     EnvError: If an observation or reward does not match the spaces.
   """
-  observ, _, _ = check.try_step(env)
+  observ, _, _ = contract.try_step(env)
   shapes = {key: np.shape(value) for key, value in observ.items()}
   return {**shapes, 'action': env.action_space.shape, 'reward': ()}
 

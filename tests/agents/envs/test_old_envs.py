@@ -10,7 +10,7 @@ import pytest
 
 gym = pytest.importorskip('gym')
 
-from agents.envs import adapters, check, probe  # noqa: E402
+from agents.envs import adapters, check, contract, probe  # noqa: E402
 from agents.run import errors  # noqa: E402
 from agents.tools import continuous  # noqa: E402
 from tests.agents.envs import odd_gymnasium, old_envs  # noqa: E402
@@ -80,7 +80,7 @@ def test_every_system(given):
     env_config.make({'name': given}),
   ]
   for env in made:
-    check.try_step(env, given)
+    contract.try_step(env, given)
   assert (made[1].reset()['image'] == 7).all()
   assert probe.describe(made[2])['action_space']['agent']['dim'] == [1]
 
