@@ -101,7 +101,8 @@ def load(path: str | os.PathLike[str], trust: references.Trusted = None) -> Any:
         return _load_plain(path.removesuffix('.json'), trusted)
       with open(path, 'rb') as file_:
         policy = pickle.load(file_)
-      policy.get_actions, policy.info['env_name']
+      if not hasattr(policy, 'get_actions') or 'env_name' not in policy.info:
+        raise ValueError(f'it holds {policy!r:.80}, which is no policy')
       return policy
   except references.NotTrusted:
     raise
