@@ -5,7 +5,7 @@ import os
 import stat
 import zipfile
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -90,6 +90,17 @@ def compare(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
     elif text != expected[key]:
       parts.append(f'{key} {text} instead of {key} {expected[key]}')
   return f'it has {"; ".join(parts)}' if parts else ''
+
+
+def find_first(array: np.ndarray, wrong: np.ndarray) -> tuple[Any, int]:
+  """Return the first of the values that are wrong, and its step.
+
+  Args:
+    array: Array [time, ...].
+    wrong: Bool array of the same shape; not all are False.
+  """
+  step = int(np.argwhere(wrong)[0][0])
+  return array[step].flat[int(np.argmax(wrong[step]))], step
 
 
 def too_short(length: int, needed: int) -> str:
@@ -183,8 +194,7 @@ def _read_array(archive, key):
     total = small.sum(dtype=np.float32)
   wrong = small != array if small.dtype.kind == 'i' else ~np.isfinite(small)
   if wrong.any():
-    step = int(np.argwhere(wrong)[0][0])
-    value = array[step].flat[int(np.argmax(wrong[step]))]
+    value, step = find_first(array, wrong)
     raise ValueError(f'{key} is {value} at step {step}')
   if key == 'reward' and not np.isfinite(total):
     raise ValueError('the sum of its rewards is infinite')

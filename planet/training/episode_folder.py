@@ -99,8 +99,7 @@ def _find_wide_action(action):
   wide = np.abs(action) > 1 + 1e-3
   if not wide.any():
     return ''
-  step = int(np.argwhere(wide)[0][0])
-  value = action[step].flat[int(np.argmax(wide[step]))]
+  value, step = episode_files.find_first(action, wide)
   return (
     f'action is {value:.6g} at step {step}; scale actions to [-1, 1], as '
     'docs/offline.md says'
