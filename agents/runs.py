@@ -51,7 +51,7 @@ def claim(
     EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
   logdir = logdir and os.path.abspath(files.expand(logdir))
-  path = logdir if logdir and folder.has(logdir, 'config.yaml') else None
+  path = logdir if logdir and folder.is_run(logdir) else None
   is_named = bool(name)
   if path and not name:
     # The run has settings of its own.
@@ -67,7 +67,7 @@ def claim(
       f'directory of a run, {path}; omit --timestamp, or give the folder of '
       'the runs.'
     )
-  known = path and folder.has(path, 'config.yaml')
+  known = path and folder.is_run(path)
   pair = None
   if not known or given.get('env'):
     pair = _try_env(_complete(name, config, None))
@@ -87,7 +87,7 @@ def _claim(logdir, path, name, config, given, trust, pair, is_named):
     elif path:
       run.enter_context(
         folder.removed_if_refused(
-          path, run.missing, lambda: folder.has(path, 'config.yaml')
+          path, run.missing, lambda: folder.is_run(path)
         )
       )
     pair = pair or _try_env(config)

@@ -281,8 +281,7 @@ def find_single(logdir: str) -> str:
     UsageError: If there is no run, or more than one.
   """
   logdir = os.path.abspath(files.expand(logdir))
-  is_run = has(logdir, 'config.yaml')
-  found = [logdir] if is_run else find(logdir, 'config.yaml')
+  found = [logdir] if is_run(logdir) else find(logdir, _SETTINGS)
   if not found:
     raise errors.UsageError(
       f'There is no run in {logdir}; pass the --logdir of a training.'
@@ -394,6 +393,11 @@ def describe(differences: Mapping[str, list[Any]]) -> str:
     # Trees would fill the screen.
     words.append(name)
   return ', '.join(words)
+
+
+def is_run(folder: str) -> bool:
+  """Return whether a folder is the log directory of a run of PPO or PlaNet."""
+  return has(folder, _SETTINGS)
 
 
 def has(run: str, marker: str) -> bool:

@@ -279,7 +279,7 @@ def check(args: Arguments) -> Arguments:
     args = dataclasses.replace(
       args, config=preset, params=params, objects={**args.objects, **objects}
     )
-  if not folder.has(_find_first(args.logdir), 'config.yaml'):
+  if not folder.is_run(_find_first(args.logdir)):
     _ = args.new
   return args
 
@@ -335,7 +335,7 @@ def _explain_idle(args):
   from planet.scripts import resume
 
   logdir = _find_first(args.logdir)
-  if folder.has(logdir, 'config.yaml'):
+  if folder.is_run(logdir):
     resume.define_config(logdir, args)
   if not args.resume_runs:
     return (
@@ -351,7 +351,7 @@ def _explain_idle(args):
 def _find_first(logdir):
   """Return the folder of the first run, which may not exist yet."""
   logdir = files.expand(logdir)
-  is_run = folder.has(logdir, 'config.yaml')
+  is_run = folder.is_run(logdir)
   return logdir if is_run else os.path.join(logdir, '00001')
 
 
@@ -361,7 +361,7 @@ def _serve_rank(ranks):
     logging.getLogger(name).setLevel(logging.WARNING)
   while run := ranks.comm.bcast(None):
     logdir, config = run
-    if not os.path.exists(os.path.join(logdir, 'config.yaml')):
+    if not folder.is_run(logdir):
       raise errors.UsageError(
         f'Rank {ranks.rank} of {ranks.size} cannot find the run in {logdir} on '
         f'{socket.gethostname()}; use a folder that all machines share.'

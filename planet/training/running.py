@@ -77,7 +77,7 @@ class Experiment:
     Ends early when the user asks to stop.
     """
     basedir = files.expand(self.basedir)
-    is_run = folder.has(basedir, 'config.yaml')
+    is_run = folder.is_run(basedir)
     over = set(folder.find(basedir, 'DONE'))
     if folder.has(basedir, 'DONE'):
       over.add(basedir)
