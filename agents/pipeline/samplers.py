@@ -148,15 +148,17 @@ def compute_advantages(
   prefix = f'/agents/{info["agent"]}/artifacts'
   values, rewards = chunk[f'{prefix}/values'], chunk['/rewards']
   gamma, tau = info['gamma'], info['tau']
-  baseline, carry = values, np.zeros_like(values[:, -1])
+  baseline, advantage = values, np.zeros_like(values[:, -1])
   if tau is None:
-    baseline, carry, tau = np.zeros_like(values), values[:, -1], 1.0
+    # Over a baseline of zero, the advantage is the return.
+    baseline, advantage, tau = np.zeros_like(values), values[:, -1], 1.0
   returns = np.full_like(values, np.nan)
   for time in reversed(range(values.shape[1] - 1)):
     factor = gamma * chunk['/masks'][:, time + 1]
-    delta = rewards[:, time] + factor * baseline[:, time + 1]
-    carry = delta - baseline[:, time] + tau * factor * carry
-    returns[:, time] = carry + baseline[:, time]
+    after = factor * baseline[:, time + 1]
+    delta = rewards[:, time] + after - baseline[:, time]
+    advantage = delta + tau * factor * advantage
+    returns[:, time] = advantage + baseline[:, time]
   advantages = returns - values
   advantages -= advantages[:, :-1].mean()
   advantages /= advantages[:, :-1].std() + 1e-5
