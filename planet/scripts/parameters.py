@@ -485,12 +485,10 @@ def choose_defaults(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
   size: int = wanted[0] if wanted else usual['image_size']
   if 'image_size' in settings:
     settings['image_size'] = size
-  if 'max_length' in settings and preset == 'debug':
-    # Such episodes are short, those of other tasks have 1000 steps.
-    values['action_repeat'] = 1
-  if preset == 'debug' and set(names) - set(tasks_lib.TABLE):
-    # Done within a minute with an environment of one's own.
-    values['max_steps'] = 100
+  if 'max_length' in settings:
+    values.update(presets.SHORT_EPISODES.get(preset, {}))
+  if set(names) - set(tasks_lib.TABLE):
+    values.update(presets.OWN_ENVIRONMENTS.get(preset, {}))
   narrow = presets.NETWORKS.get(preset, {})
   values.update(image_size=size, network=narrow.get(size), env=settings)
   return values

@@ -27,7 +27,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     planner_iterations=2,
     checkpoint_every=100,
   ),
-  # For two cores; not the settings of the paper. Network: see NETWORKS below.
+  # For two cores; not the settings of the paper. Its network: NETWORKS below.
   'cpu': dict(
     tasks=['cartpole_balance'],
     batch_shape=[8, 32],
@@ -105,6 +105,12 @@ PRESETS: dict[str, dict[str, Any]] = {
     num_seed_episodes=10,
   ),
 }
+
+# `parameters.choose_defaults` adds what depends on the task. Episodes of tasks
+# with the setting `max_length` are short, others have 1000 steps.
+SHORT_EPISODES: dict[str, dict[str, Any]] = {'debug': dict(action_repeat=1)}
+# Done within a minute with an environment of one's own.
+OWN_ENVIRONMENTS: dict[str, dict[str, Any]] = {'debug': dict(max_steps=100)}
 
 # Narrow networks by image size, where available.
 NETWORKS = {
