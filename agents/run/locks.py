@@ -8,6 +8,7 @@ others take over once it has not changed for a while.
 import contextlib
 import logging
 import os
+import pwd
 import socket
 import threading
 import time
@@ -126,6 +127,9 @@ def try_lock(filename: str) -> Lock | None:
 
   Returns:
     The acquired lock, or None if another process holds it.
+
+  Raises:
+    UsageError: If the file of another user may not be written.
   """
   import filelock
 
@@ -136,8 +140,14 @@ def try_lock(filename: str) -> Lock | None:
   try:
     held.acquire(timeout=0)
     return Lock(path, held)
-  except (filelock.Timeout, PermissionError):
+  except filelock.Timeout:
     return None
+  except PermissionError as error:
+    raise errors.UsageError(
+      f'Cannot write {path}, which belongs to {_find_owner(path)} '
+      f'({error.strerror}). Work as that user, let them share their files, or '
+      'choose another folder.'
+    ) from None
   except (NotImplementedError, OSError):
     pass
   try:
@@ -212,6 +222,17 @@ def _lease(path):
         seconds,
       )
     stopping.sleep(min(0.5, seconds / _BEATS))
+
+
+def _find_owner(path):
+  """Return the name of the user that a file belongs to, or the number."""
+  try:
+    number = os.stat(path).st_uid
+    return pwd.getpwuid(number).pw_name
+  except KeyError:
+    return f'user {number}'
+  except OSError:
+    return 'another user'
 
 
 def _last_change(path):

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from agents.run import files, locks, log, mpi
+from agents.run import errors, files, locks, log, mpi
 from tests import golden
 
 # A process on another host, where no file system has flock.
@@ -121,6 +121,23 @@ def test_who_was_stopped_for_too_long_writes_no_more(tmp_path, no_flock):
     process.kill()
   assert (tmp_path / 'file').read_text() == 'line\n'
   held.release()
+
+
+def test_file_of_another_user(tmp_path, monkeypatch):
+  """Whoever may not write there is told so, not that the run is in use."""
+  path = tmp_path / 'lock'
+  path.touch()
+  opening = os.open
+
+  def refuse(name, *args, **kwargs):
+    if name == str(path):
+      raise PermissionError(errno.EACCES, 'Permission denied', name)
+    return opening(name, *args, **kwargs)
+
+  monkeypatch.setattr(os, 'open', refuse)
+  words = f'{path}, which belongs to .+ .Permission denied'
+  with pytest.raises(errors.UsageError, match=words):
+    locks.try_lock(str(path))
 
 
 @pytest.mark.parametrize('how', ['moved', 'deleted', 'replaced'])
