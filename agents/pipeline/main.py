@@ -1,5 +1,6 @@
 """Train, resume or play an agent; the program of the pipeline."""
 
+import contextlib
 import sys
 from collections.abc import Sequence
 
@@ -20,8 +21,9 @@ def main(argv: Sequence[str] | None = None) -> None:
   session = Session(argv)
   try:
     runner = session.runner
-    with session.tf_session():
+    with contextlib.ExitStack() as stack:
       try:
+        stack.enter_context(session.tf_session())
         runner.start(session)
       except BaseException:
         session.discard()

@@ -234,7 +234,9 @@ def lock(run: str, name: str = LOCK) -> contextlib.ExitStack | None:
 def removed_if_refused(
   run: str, missing: str | None, has_begun: Callable[[], bool]
 ) -> Iterator[None]:
-  """Remove the log directory of a new run that is refused before it starts.
+  """Remove the log directory of a new run that cannot start.
+
+  It may have been refused, or the machine lacks something.
 
   Args:
     run: Log directory that this process has locked.
@@ -249,7 +251,7 @@ def removed_if_refused(
     yield
   except locks.Lost:
     raise
-  except (errors.UsageError, errors.Failure):
+  except (errors.UsageError, errors.Failure, OSError):
     if missing and not has_begun():
       folder = os.path.abspath(run)
       shutil.rmtree(folder, ignore_errors=True)

@@ -247,7 +247,10 @@ def test_refused_arguments_leave_no_folder(tmp_path, capsys):
   assert (tmp_path / 'old').exists()
 
 
-def test_what_is_kept_when_a_run_is_refused(tmp_path):
+@pytest.mark.parametrize(
+  'error', [errors.UsageError('refused'), OSError('no TMPDIR')]
+)
+def test_what_is_kept_when_a_run_is_refused(error, tmp_path):
   """Runs that have begun, and what others have written beside a new one."""
   run_path, beside = tmp_path / 'a' / 'run', tmp_path / 'a' / 'beside'
   for has_begun, begun in ((bool, False), (lambda: True, True)):
@@ -255,7 +258,7 @@ def test_what_is_kept_when_a_run_is_refused(tmp_path):
     assert missing == str(run_path if beside.exists() else tmp_path / 'a')
     run_path.mkdir(parents=True)
     beside.mkdir(exist_ok=True)
-    with pytest.raises(errors.UsageError):
+    with pytest.raises(type(error)):
       with folder.removed_if_refused(str(run_path), missing, has_begun):
-        raise errors.UsageError('refused')
+        raise error
     assert run_path.exists() == begun and beside.exists()

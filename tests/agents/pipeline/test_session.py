@@ -135,6 +135,7 @@ def test_session_that_cannot_start(tmp_path, capsys):
     ('agents.pipeline.logs.Monitor.__init__', OSError('disk full')),
     ('agents.pipeline.runner.Runner.start', KeyboardInterrupt()),
     ('agents.pipeline.session.copy_modules', errors.UsageError('no module')),
+    ('agents.pipeline.session.Session.tf_session', OSError('no TMPDIR')),
   ],
 )
 def test_start_that_fails(tmp_path, monkeypatch, place, error):
