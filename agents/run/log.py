@@ -22,6 +22,8 @@ from agents.run import files, locks, names, training
 _logger = logging.getLogger(__name__)
 
 _count = itertools.count()
+# Damaged lines may be longer than the usual limit, also the first one.
+csv.field_size_limit(2**31 - 1)
 
 # Values of a table row by column; missing ones are None.
 Row = dict[str, str | None]

@@ -223,6 +223,15 @@ def test_damaged_rows_of_scores(line, tmp_path):
   assert 'train,5,1.5' in path.read_text()
 
 
+def test_damaged_first_line(tmp_path):
+  """However long it is, columns that can be read keep their values."""
+  path = tmp_path / 'progress.csv'
+  path.write_text('x' * 200000 + ',b\n1,2\n')
+  log.Table(str(path), ['c']).append({'b': 3, 'c': 4})
+  rows = [(x['b'], x['c']) for x in log.read_table(str(path))]
+  assert rows == [('2', ''), ('3', '4')]
+
+
 def test_records_of_epochs():
   """Totals go on, values do not; each is given out once, when it is done."""
   record = log.EpochRecord('folder', ['return', 'loss'])
