@@ -25,8 +25,8 @@ _SYSTEM = {
   errno.ETIMEDOUT,
 }
 _FULL = 'No space left on device', 'Disk quota exceeded'
-# TensorFlow's words for it.
-_NO_MEMORY = 'OOM when allocating'
+# TensorFlow's words for it, the second for constants.
+_NO_MEMORY = 'OOM when allocating', 'Cannot parse tensor from proto'
 # Words of `tempfile`, which TensorFlow uses when it is imported.
 _NO_TEMPORARY = 'No usable temporary directory'
 
@@ -116,7 +116,7 @@ def run(function: Callable[[], object]) -> int:
   except Exception as error:
     if isinstance(error, BrokenPipeError) and _drop_unread_output():
       return _leave(1)
-    code, words = _explain(error)
+    code, words = explain(error)
     if words:
       _say(words, code)
       return _leave(code)
@@ -132,7 +132,7 @@ def run(function: Callable[[], object]) -> int:
     raise
 
 
-def _explain(error):
+def explain(error: Exception) -> tuple[int, str | None]:
   """Return the exit code, and what to print; None for a traceback."""
   if isinstance(error, errors.UsageError | errors.Failure):
     words = f'Error: {error}{error.advice}\n{error.details}'
@@ -149,9 +149,11 @@ def _explain(error):
       f'Error: {getattr(error, "strerror", error)}: all are missing, read-only '
       'or full. Set TMPDIR to a folder with free space to continue.'
     )
-  if isinstance(error, MemoryError) or _NO_MEMORY in str(error):
+  lacks = [x for x in _NO_MEMORY if x in str(error)]
+  if isinstance(error, MemoryError) or lacks:
     lines = str(error).splitlines() or ['']
-    details = next((x for x in lines if _NO_MEMORY in x), lines[0])
+    usual = '' if lacks else lines[0]
+    details = next((x for x in lines if _NO_MEMORY[0] in x), usual)
     return 1, (
       'Error: There is not enough memory. Lower what needs most of it, such as '
       f'the batch size. {details}'.strip()

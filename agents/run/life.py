@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from agents.run import errors, folder, locks, stopping, training
+from agents.run import entry, errors, folder, locks, stopping, training
 
 _logger = logging.getLogger(__name__)
 _Record = TypeVar('_Record')
@@ -114,7 +114,9 @@ def _try(save):
   try:
     save()
   except Exception as error:
-    _logger.warning('Cannot save after an error: %s', error)
+    _, words = entry.explain(error)
+    words = (words or str(error)).removeprefix('Error: ')
+    _logger.warning('Cannot save after an error: %s', words)
 
 
 def is_asked(comm: Any) -> bool:

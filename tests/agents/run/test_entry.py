@@ -123,6 +123,7 @@ NO_PLACE = "No usable temporary directory found in ['/tmp']"
     (FileNotFoundError(2, NO_PLACE), 1, 'TMPDIR'),
     (MemoryError('Unable to allocate 7 TiB'), 1, 'batch size. Unable to'),
     (RuntimeError('x:\nOOM when allocating y\n[[z]]'), 1, 'size. OOM'),
+    (ValueError('Cannot parse tensor from proto: x'), 1, 'not enough memory'),
     (stopping.StopRequested(), 0, 'Stopped.'),
   ],
 )

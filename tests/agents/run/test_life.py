@@ -194,7 +194,12 @@ def test_error_that_is_not_saved(changes, comm):
 
 
 @pytest.mark.parametrize(
-  'failing', [OSError(28, 'No space left'), errors.NotFinite('x')]
+  'failing',
+  [
+    OSError(28, 'No space left'),
+    errors.NotFinite('x'),
+    RuntimeError('Graph error:\n x; No space left on device\nlong stack'),
+  ],
 )
 def test_error_while_saving(failing, caplog):
   """The first error counts; that of a due checkpoint is not tried again."""
@@ -205,5 +210,6 @@ def test_error_while_saving(failing, caplog):
   with pytest.raises(ValueError, match='first'):
     next(records)
   assert 'Cannot save after an error' in caplog.text
+  assert 'stack' not in caplog.text
   with pytest.raises(type(failing)):
     list(Toy(failing=failing).run())
