@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import pydantic
-from annotated_types import Le, MinLen
+from annotated_types import MinLen
 
 from agents.envs import adapters
 from agents.run import errors, references, schema
@@ -25,6 +25,7 @@ from agents.run.schema import (
   Positive,
   Rate,
   Seed,
+  Size,
   setting,
 )
 
@@ -51,8 +52,6 @@ def _check_pattern(value):
 
 _Environment = Annotated[str, pydantic.PlainValidator(_check_env)]
 _Pattern = Annotated[str, pydantic.AfterValidator(_check_pattern)]
-# The graph counts them in 32 bits.
-Size = Annotated[Positive, Le(2**31 - 1)]
 Layers = Annotated[list[Size], MinLen(1)]
 
 # Format of `config.yaml`.

@@ -22,6 +22,7 @@ from agents.run.schema import (
   Number,
   Positive,
   Rate,
+  Size,
   Whole,
   described,
   setting,
@@ -89,7 +90,7 @@ class Agent(schema.Settings):
     1.0, 'limit of actions; default that of the action space, if finite'
   )
   layers: Count = _fixed(3, 'number of hidden layers')
-  hidden: Positive = _fixed(256, 'units per hidden layer')
+  hidden: Size = _fixed(256, 'units per hidden layer')
   network_class: schema.one_of([NETWORK]) = _fixed(  # type: ignore[valid-type]
     NETWORK, 'class of actor and critic'
   )
@@ -103,7 +104,7 @@ class Agent(schema.Settings):
     'ddpg', 'variable scope'
   )
   relative_goals: Flag = _fixed(False, 'goals relative to achieved goals')
-  batch_size: Positive = setting(256, 'transitions per update')
+  batch_size: Size = setting(256, 'transitions per update')
   norm_eps: Number = _fixed(0.01, 'lower bound of the standard deviation')
   norm_clip: Bound = _fixed(5, 'limit of normalized inputs')
 

@@ -25,8 +25,14 @@ _SYSTEM = {
   errno.ETIMEDOUT,
 }
 _FULL = 'No space left on device', 'Disk quota exceeded'
-# TensorFlow's words for it, the second for constants.
-_NO_MEMORY = 'OOM when allocating', 'Cannot parse tensor from proto'
+# Words of TensorFlow, the second for constants, and of NumPy.
+_NO_MEMORY = (
+  'OOM when allocating',
+  'Cannot parse tensor from proto',
+  'more than 2**63 - 1 entries',
+  'Dimension size overflow',
+  'array is too big',
+)
 # Words of `tempfile`, which TensorFlow uses when it is imported.
 _NO_TEMPORARY = 'No usable temporary directory'
 

@@ -73,8 +73,10 @@ def _to_file_name(value: str) -> str:
 
 WHOLE = pydantic.BeforeValidator(_to_whole)
 Whole = Annotated[int, WHOLE]
-Count = Annotated[Whole, annotated_types.Ge(0)]
-Positive = Annotated[Whole, annotated_types.Ge(1)]
+Count = Annotated[Whole, annotated_types.Interval(ge=0, le=2**63 - 1)]
+Positive = Annotated[Whole, annotated_types.Interval(ge=1, le=2**63 - 1)]
+# TensorFlow counts the entries of a dimension in 32 bits.
+Size = Annotated[Whole, annotated_types.Interval(ge=1, le=2**31 - 1)]
 # What TensorFlow, NumPy and the environments all take.
 Seed = Annotated[Whole, annotated_types.Interval(ge=0, le=2**31 - 1)]
 Number = Annotated[float, pydantic.BeforeValidator(_to_number)]

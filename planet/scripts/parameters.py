@@ -17,6 +17,7 @@ from agents.run.schema import (
   Fraction,
   Name,
   Positive,
+  Size,
   Whole,
 )
 from planet.scripts import added, presets, renamed
@@ -151,7 +152,7 @@ class Collect(schema.Settings):
   after: Whole = _free(None)
   every: Positive = _free(None)
   until: Whole = _free(-1)
-  horizon: Positive = _free(None)
+  horizon: Size = _free(None)
   objective: _Objective = _free(None)
   action_noise: Amount = _free(None)
   action_noise_ramp: Whole = _free(None)
@@ -172,10 +173,10 @@ class Parameters(schema.Settings):
   called: ClassVar[str] = 'Parameter {!r}'
 
   # Data.
-  batch_shape: Annotated[list[Positive], Len(2, 2)] = _free(
+  batch_shape: Annotated[list[Size], Len(2, 2)] = _free(
     [50, 50], 'sequences per batch and steps per sequence'
   )
-  num_chunks: Positive = _free(1, 'sequences cut from each sampled episode')
+  num_chunks: Size = _free(1, 'sequences cut from each sampled episode')
   image_bits: Bits = _free(5, 'bits per color channel, 8 for full precision')
   image_size: ImageSize = _episodes(64, 'height and width of images in pixels')
   observations: Literal['image', 'vector', 'both'] = _episodes(
@@ -192,10 +193,10 @@ class Parameters(schema.Settings):
   model: schema.one_of(_MODELS) = _variables(  # type: ignore[valid-type]
     'rssm', 'latent dynamics: rssm, ssm, drnn'
   )
-  model_size: Positive = _variables(
+  model_size: Size = _variables(
     200, 'units of the deterministic state and hidden layers'
   )
-  state_size: Positive = _variables(30, 'units of the stochastic state')
+  state_size: Size = _variables(30, 'units of the stochastic state')
   model_layers: Positive = _variables(1, 'rssm: hidden layers of the model')
   future_rnn: Flag = _variables(True, 'rssm: prior from the updated belief')
   drnn_encoder_to_decoder: Flag = _variables(False, 'drnn connection')
@@ -211,7 +212,7 @@ class Parameters(schema.Settings):
   )
   activation: _Activation = _variables('relu', 'activation of hidden layers')
   num_layers: Count = _variables(3, 'hidden layers of reward and state heads')
-  num_units: Positive = _variables(300, 'units per layer of these heads')
+  num_units: Size = _variables(300, 'units per layer of these heads')
   gradient_heads: Names | None = _variables(
     None, 'heads whose loss trains the model; default: observation and reward'
   )
@@ -293,8 +294,8 @@ class Parameters(schema.Settings):
   planner: schema.one_of(['cem']) = _free(  # type: ignore[valid-type]
     'cem', 'planning algorithm'
   )
-  planner_horizon: Positive = _free(12, 'planning horizon in actions')
-  planner_amount: Positive = _free(1000, 'candidate plans per iteration')
+  planner_horizon: Size = _free(12, 'planning horizon in actions')
+  planner_amount: Size = _free(1000, 'candidate plans per iteration')
   planner_topk: Positive = _free(100, 'candidates kept per iteration')
   planner_iterations: Count = _free(10, 'iterations per plan; 0: zero actions')
   planner_warm_start: Flag = _free(False, 'start from the previous plan')

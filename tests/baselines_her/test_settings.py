@@ -134,6 +134,8 @@ def test_no_discounting():
     ('--hidden=2.5', 'hidden'),
     ('--hidden=0', 'hidden'),
     ('--hidden=True', 'hidden'),
+    ('--hidden=3e9', '2147483647'),
+    ('--layers=1e19', '9223372036854775807'),
     ('--relative_goals=2', 'True or False'),
     ('--q_filter=2', '0 or 1'),
     ('--noise_eps=-1', 'noise_eps'),

@@ -124,6 +124,7 @@ NO_PLACE = "No usable temporary directory found in ['/tmp']"
     (MemoryError('Unable to allocate 7 TiB'), 1, 'batch size. Unable to'),
     (RuntimeError('x:\nOOM when allocating y\n[[z]]'), 1, 'size. OOM'),
     (ValueError('Cannot parse tensor from proto: x'), 1, 'not enough memory'),
+    (ValueError('x (more than 2**63 - 1 entries)'), 1, 'not enough memory'),
     (stopping.StopRequested(), 0, 'Stopped.'),
   ],
 )
