@@ -260,13 +260,16 @@ class UnitBox:
 
   def to_box(self, action: Any) -> np.ndarray:
     """Return actions [..., size] scaled from [-1, 1]."""
-    mapped = (action + 1) / 2 * (self.high - self.low) + self.low
+    # Huge actions are those of dimensions that are not scaled.
+    with np.errstate(over='ignore'):
+      mapped = (action + 1) / 2 * (self.high - self.low) + self.low
     return np.where(self.enabled, mapped, action)
 
   def from_box(self, action: Any) -> np.ndarray:
     """Return actions [..., size] scaled to [-1, 1]."""
     width = self.high - self.low
-    mapped = 2 * (action - self.low) / np.where(width > 0, width, 1) - 1
+    with np.errstate(over='ignore'):
+      mapped = 2 * (action - self.low) / np.where(width > 0, width, 1) - 1
     return np.where(self.enabled, mapped, action)
 
 
