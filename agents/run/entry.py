@@ -24,6 +24,8 @@ _SYSTEM = {
   *(errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
   errno.ETIMEDOUT,
 }
+# A file in the place of a folder, or the other way round.
+_MISPLACED = {errno.EISDIR, errno.ENOTDIR, errno.ELOOP}
 _FULL = 'No space left on device', 'Disk quota exceeded'
 # Words of TensorFlow, the second for constants, and of NumPy.
 _NO_MEMORY = (
@@ -164,9 +166,11 @@ def explain(error: Exception) -> tuple[int, str | None]:
       'Error: There is not enough memory. Lower what needs most of it, such as '
       f'the batch size. {details}'.strip()
     )
-  if isinstance(error, OSError) and error.errno in _SYSTEM:
+  if isinstance(error, OSError) and error.errno in _SYSTEM | _MISPLACED:
     where = f' ({error.filename})' if error.filename else ''
-    return 1, f'Error: {error.strerror}{where}. Repeat the command to continue.'
+    wrong = 'Move it away. ' if error.errno in _MISPLACED else ''
+    again = f'{wrong}Repeat the command to continue.'
+    return 1, f'Error: {error.strerror}{where}. {again}'
   return 1, None
 
 

@@ -120,6 +120,7 @@ NO_PLACE = "No usable temporary directory found in ['/tmp']"
     (OSError(errno.EFBIG, 'File too large'), 1, 'disk is full'),
     (RuntimeError('x; File too large'), 1, 'ulimit -f'),
     (OSError(errno.EIO, 'Input/output error', 'f'), 1, 'error (f)'),
+    (OSError(errno.EISDIR, 'Is a directory', 'f'), 1, '(f). Move it away.'),
     (FileNotFoundError(2, NO_PLACE), 1, 'TMPDIR'),
     (MemoryError('Unable to allocate 7 TiB'), 1, 'batch size. Unable to'),
     (RuntimeError('x:\nOOM when allocating y\n[[z]]'), 1, 'size. OOM'),
