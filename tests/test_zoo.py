@@ -14,11 +14,11 @@ from agents.envs import check, probe, spaces
 from agents.pipeline import env_config, worker
 from agents.pipeline.params import ppo_pendulum
 from agents.run import errors
-from agents.tools import continuous
 from agents.tools.attr_dict import AttrDict
 from baselines_her import library
 from planet.envs import gym_pixels
 from tests import zoo
+from tests.agents import batches
 
 ROWS = {row.what: row for row in zoo.ROWS}
 GOALS = {row.what: row for row in zoo.GOALS}
@@ -82,7 +82,7 @@ def use_ppo(env):
   """Play two episodes as PPO does."""
   config = AttrDict(env=env, max_length=30, env_settings=None)
   try:
-    with contextlib.closing(continuous.batch(config, 1)) as batch:
+    with contextlib.closing(batches.make(config, 1)) as batch:
       for _ in range(2):
         batch.reset()
         done = False

@@ -63,37 +63,16 @@ def make(
   return created
 
 
-def batch(
-  config: Any,
-  num_agents: int,
-  seed: int | None = None,
-  num_workers: int | None = 0,
-  images: bool = False,
-) -> 'ScaledVectorEnv':
-  """Create the environments of a training run.
-
-  Args:
-    config: AttrDict with `env`, `max_length` and optionally `env_settings`.
-    num_agents: Number of environments.
-    seed: Seed of the first environment; environment i gets this plus i. None
-      to leave them unseeded.
-    num_workers: Number of processes; 0 for the current one, None for one per
-      core.
-    images: See `constructors`.
-  """
-  made = constructors(config, num_agents, seed, images)
-  return ScaledVectorEnv(made, config.max_length, num_workers, images)
-
-
 def constructors(
   config: Any, num_agents: int, seed: int | None = None, images: bool = False
 ) -> list[Callable[[], Any]]:
-  """Return functions that create the environments of `batch`.
+  """Return functions that create the environments of a training run.
 
   Args:
-    config: See `batch`.
+    config: AttrDict with `env` and optionally `env_settings`.
     num_agents: Number of environments.
-    seed: See `batch`.
+    seed: Seed of the first environment; environment i gets this plus i. None
+      to leave them unseeded.
     images: Whether the network has convolutions, see `observations.Layout`.
   """
   env = adapters.portable(config.env)

@@ -7,9 +7,9 @@ import pytest
 
 from agents import utility
 from agents.run import errors
-from agents.tools import continuous, in_graph_batch_env
+from agents.tools import in_graph_batch_env
 from agents.tools.tf1 import tf
-from tests.agents import training_runs
+from tests.agents import batches, training_runs
 
 TEMPORARY = (r'.*_temporary.*',)
 
@@ -21,7 +21,7 @@ def define_graph(processes=1):
   )
   config = training_runs.config(num_agents=2 * processes)
   tf.reset_default_graph()
-  batch_env = in_graph_batch_env.InGraphBatchEnv(continuous.batch(config, 2))
+  batch_env = in_graph_batch_env.InGraphBatchEnv(batches.make(config, 2))
   graph = utility.define_simulation_graph(
     batch_env, config.algorithm, config, comm
   )

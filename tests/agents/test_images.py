@@ -11,8 +11,9 @@ from agents import configs, evaluation, networks, runs, utility
 from agents.envs import observations, spaces
 from agents.ppo import policy as policy_lib
 from agents.run import errors, folder
-from agents.tools import attr_dict, continuous, in_graph_batch_env
+from agents.tools import attr_dict, in_graph_batch_env
 from agents.tools.tf1 import tf
+from tests.agents import batches
 
 SMALL = {
   'num_agents': 2,
@@ -267,7 +268,7 @@ def test_memory():
   config = attr_dict.AttrDict({**config, 'network': 'convolutional_gaussian'})
   with tf.Graph().as_default():
     env = in_graph_batch_env.InGraphBatchEnv(
-      continuous.batch(config, 2, images=True)
+      batches.make(config, 2, images=True)
     )
     utility.define_simulation_graph(env, config.algorithm, config)
     kept = [

@@ -133,7 +133,7 @@ def _describe_packing(layout):
 
 
 def _define_env(config, layout):
-  """Environment with the wrappers of `agents.tools.continuous.batch`."""
+  """Environment as in `agents.tools.continuous.ScaledVectorEnv`."""
   if not isinstance(config.env, str):
     raise errors.UsageError(
       'The environment of this configuration has no id, which the pipeline '

@@ -10,9 +10,10 @@ from agents.envs import adapters, spaces
 from agents.envs.wrappers import Guard
 from agents.pipeline import worker
 from agents.run import errors
-from agents.tools import continuous, wrappers
+from agents.tools import wrappers
 from agents.tools.attr_dict import AttrDict
 from baselines_her import envs
+from tests.agents import batches
 
 Box, Discrete = gymnasium.spaces.Box, gymnasium.spaces.Discrete
 
@@ -40,7 +41,7 @@ class Played(gymnasium.Env):
 def play(env, steps, workers=0):
   """Observations of the network of PPO, one row per step."""
   config = AttrDict(env=env, max_length=9)
-  batch = continuous.batch(config, 1, None, workers)
+  batch = batches.make(config, 1, None, workers)
   try:
     rows = [batch.reset()[0]]
     for _ in range(steps):

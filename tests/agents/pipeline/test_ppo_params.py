@@ -11,8 +11,9 @@ from agents import configs, runs
 from agents.pipeline import env_config, logs, session
 from agents.pipeline.params import ppo_cheetah, ppo_pendulum
 from agents.run import errors, files, references
-from agents.tools import AttrDict, continuous
+from agents.tools import AttrDict
 from tests import processes
+from tests.agents import batches
 
 MODULES = {'pybullet_pendulum': ppo_pendulum, 'pybullet_cheetah': ppo_cheetah}
 
@@ -45,7 +46,7 @@ def test_environment_is_that_of_the_original():
   tree = ppo_pendulum.gen_params(ppo_pendulum.cpanel)
   config = configs.pybullet_pendulum()
   ours = env_config.make(tree['env'])
-  theirs = continuous.batch(AttrDict(config), 1, seed=3)
+  theirs = batches.make(AttrDict(config), 1, seed=3)
   ours.seed(3)
   np.testing.assert_array_equal(ours.reset(), theirs.reset()[0])
   random = np.random.default_rng(0)
@@ -72,7 +73,7 @@ def test_other_observations(name):
   ours = env_config.make(tree['env'])
   ours.seed(3)
   with contextlib.closing(
-    continuous.batch(config, 1, seed=3, images=images)
+    batches.make(config, 1, seed=3, images=images)
   ) as theirs:
     first = ours.reset()
     assert list(first.shape) == node['args']['observation_space']['dim']

@@ -14,6 +14,7 @@ from agents.envs.batch_env import BatchEnv
 from agents.run import errors
 from agents.tools import AttrDict, continuous, wrappers
 from tests import processes
+from tests.agents import batches
 from tests.agents.envs import odd_gymnasium
 
 PENDULUM = 'InvertedPendulumBulletEnv-v0'
@@ -140,7 +141,7 @@ def test_batch_equals_wrapped_environments(env, workers):
     reference[index].seed(5 + index)
   expected = play(reference, 20, 1)
   with processes.time_limit(60):
-    batch = continuous.batch(
+    batch = batches.make(
       AttrDict(env=env, max_length=7), 3, seed=5, num_workers=workers
     )
     try:
@@ -193,7 +194,7 @@ class Counter:
 def test_unusual_observations(space, expected, workers):
   """Integers at first, constant dimensions, and too wide bounds."""
   env = functools.partial(Counter, *space, reward=np.array([1.0]))
-  batch = continuous.batch(AttrDict(env=env, max_length=9), 2, None, workers)
+  batch = batches.make(AttrDict(env=env, max_length=9), 2, None, workers)
   try:
     rows = [batch.reset()]
     for _ in range(2):
@@ -210,7 +211,7 @@ def test_ids_of_the_main_program():
   """Workers know what only this process has registered."""
   gymnasium.register('OnlyHere-v0', odd_gymnasium.Odd)
   config = AttrDict(env='OnlyHere-v0', max_length=9)
-  batch = continuous.batch(config, 1, num_workers=1)
+  batch = batches.make(config, 1, num_workers=1)
   try:
     assert batch.reset().shape == (1, 3)
   finally:
@@ -220,7 +221,7 @@ def test_ids_of_the_main_program():
 
 def test_rewards_beyond_32_bits():
   env = functools.partial(Counter, -10, 10, reward=1e39)
-  batch = continuous.batch(AttrDict(env=env, max_length=9), 1)
+  batch = batches.make(AttrDict(env=env, max_length=9), 1)
   batch.reset()
   with pytest.raises(errors.EnvError, match='Infinite reward'):
     batch.step(np.ones([1, 1], np.float32))
