@@ -24,7 +24,7 @@ from agents.run import errors, files, messages, mpi
 from agents.run import log as log_lib
 
 DEBUG, INFO, WARN, ERROR, DISABLED = 10, 20, 30, 40, 50
-# Only for files: what few people want to read at the start.
+# Written to files only.
 DETAIL = 21
 _WIDTH = 30
 

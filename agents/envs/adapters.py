@@ -108,7 +108,7 @@ class GymnasiumEnv(_Adapter):
   def step(self, action: Any) -> tuple:
     action = self._fit(action)
     observ, reward, terminated, truncated, info = self._env.step(action)
-    # `Guard` tells of any other info.
+    # `Guard` refuses any other type.
     if isinstance(info, dict):
       if truncated and not terminated:
         info = dict(info, truncated=True)
@@ -180,7 +180,7 @@ class GymEnv(_Adapter):
   def step(self, action: Any) -> tuple:
     result = self._env.step(self._fit(action))
     observ, reward, terminated, truncated, info = interfaces.read_step(result)
-    # gym 0.25 forgets its limit where `done` is of NumPy.
+    # gym 0.25 ignores its limit if `done` is a NumPy bool.
     limit = self._limit
     if limit and limit._elapsed_steps == limit._max_episode_steps:
       truncated = True
@@ -756,7 +756,7 @@ def _find_library(env_id, module, name):
     try:
       imported = importlib.import_module(module)
     except ModuleNotFoundError:
-      # gymnasium tells.
+      # gymnasium.make raises the error that names the module.
       return 'gymnasium'
   if _versions(gymnasium.registry, name):
     return 'gymnasium'

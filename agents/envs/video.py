@@ -235,6 +235,6 @@ def _write_mp4(filename, images, fps):
   )
   with contextlib.closing(writer):
     for image in images:
-      # The encoder wants even sizes.
+      # The encoder requires even sizes.
       pad = [(0, x % 2) for x in image.shape[:2]] + [(0, 0)]
       writer.append_data(np.pad(image, pad, mode='edge'))

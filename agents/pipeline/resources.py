@@ -91,7 +91,7 @@ class ResourceThread(threading.Thread):
         try:
           monitor.pack()
         except (OSError, locks.Lost) as error:
-          # The run itself tells what has become of its folder.
+          # The run itself reports a lost lock.
           if not isinstance(error, locks.Lost):
             self._logger.warn(f'Resources are no longer recorded: {error}')
           return
@@ -103,7 +103,7 @@ class ResourceThread(threading.Thread):
       try:
         found.update(source())
       except Exception as error:
-        # The run is worth more than its measurement.
+        # Training goes on without this measurement.
         self._sources.remove(source)
         self._logger.warn(f'Resources are no longer recorded: {error}')
     return found
@@ -133,7 +133,7 @@ def sample_cards(cards: Sequence[str]) -> dict[str, float]:
   output = subprocess.check_output(
     command, stderr=subprocess.STDOUT, text=True, timeout=_QUERY_SECONDS
   )
-  # What the driver does not know is no number, and becomes NaN.
+  # Text in place of a number, such as `[N/A]`, becomes NaN.
   table = np.genfromtxt(output.splitlines(), delimiter=',', ndmin=2)
   load, total, used = table.sum(0)
   sample = {

@@ -163,7 +163,7 @@ def freeze(
     if '_class' in node.attr:
       del node.attr['_class']
     if node.op == 'CheckNumerics':
-      # Only here is somebody who reads what it says.
+      # Its message is for trainings; exported graphs check nothing.
       node.op = 'Identity'
       del node.attr['message']
   names = [x.name for x in outputs]

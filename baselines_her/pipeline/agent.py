@@ -77,7 +77,7 @@ class HERAgent(AgentBase):
     with profiler('graph'):
       losses = policy.train_on(batches)
       policy.update_target_net()
-      # Now, as environments would be blamed for actions that are NaN.
+      # Before acting: errors about NaN actions would name the environment.
       policy.check_finite(self.session.newest_checkpoint)
     for loss in losses:
       self.session.monitor('/update/loss_critic', loss)
