@@ -120,7 +120,10 @@ class AgentBase:
     Returns:
       Dict from name to number, empty if there is too little data yet.
     """
-    assert self.sampler, (self.name, 'has no sampler')
+    if not self.sampler:
+      raise errors.UsageError(
+        f'Agent {self.name!r} has no sampler; add the node sampler to it.'
+      )
     with self.session.profiler('sample'):
       batch = self.sampler(self.memory)
     if batch is None:

@@ -2,14 +2,25 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
+import annotated_types
 import numpy as np
 
-from agents.pipeline import base
-from agents.run import references, schema
+from agents.pipeline import base, toolbox
+from agents.run import errors, references, schema
 from agents.tools import layers as layers_lib
 from agents.tools.tf1 import tf
+
+
+class NoiseSettings(schema.Settings):
+  """Settings of the exploration, see `Noise`."""
+
+  called: ClassVar[str] = 'Setting {!r} of the noise'
+
+  mu: schema.Finite = 0.0
+  theta: schema.Finite = 0.15
+  sigma: Annotated[schema.Finite, annotated_types.Ge(0)] = 0.2
 
 
 @references.nameable
@@ -54,7 +65,8 @@ class DDPGAgent(base.AgentBase):
     self._low, self._high = base.find_limits(self.action_space, what)
     self._key = observation_key
     self._n_update = schema.convert(schema.Positive, n_update, 'n_update')
-    self._noise = Noise(len(self._low), **(noise or {}))
+    given = schema.convert(dict | None, noise, 'noise')
+    self._noise = Noise(len(self._low), **dict(NoiseSettings.read(given or {})))
     with tf.variable_scope(self.name):
       make, sess = policy or DDPGPolicy, self.session.tf_session()
       self.policy = make(sess, size, self._low, self._high)
@@ -63,7 +75,8 @@ class DDPGAgent(base.AgentBase):
     self, observations, hidden_state, masks, deterministic=False
   ) -> dict[str, Any]:
     with self.session.profiler('graph'):
-      actions = self.policy.act(observations[self._key])
+      observed = errors.find('Observation', self._key, observations)
+      actions = self.policy.act(observed)
     if not deterministic:
       actions = self._explore(actions, self._noise.step(masks))
     return {'actions': actions, 'hidden_state': hidden_state, 'artifacts': {}}
@@ -219,6 +232,8 @@ class DDPGPolicy:
     actor: Callable[..., tf.Tensor] = actor_network,
     critic: Callable[..., tf.Tensor] = critic_network,
   ) -> None:
+    for name, function in (('actor', actor), ('critic', critic)):
+      toolbox.check_function(function, f'The {name} of the policy')
     rates = {'actor': actor_rate, 'critic': critic_rate}
     self._rates = {
       k: schema.convert(schema.Rate, v, f'{k}_rate') for k, v in rates.items()

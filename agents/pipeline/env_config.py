@@ -8,10 +8,9 @@ from typing import Any
 
 from agents.envs import adapters, contract, probe, wrappers
 from agents.pipeline import toolbox
-from agents.run import errors
+from agents.run import errors, schema
 
 _KEYS = ('name', 'constructor', 'kwargs', 'from_module', 'wrappers', 'config')
-_WRAPPER_KEYS = ('name', 'args', 'enabled')
 
 
 def make(
@@ -35,11 +34,18 @@ def make(
       the environment contradicts the contract.
   """
   _check_keys(tree, _KEYS, 'environment')
-  arguments = tree.get('kwargs', {})
+  for key in ('name', 'constructor', 'from_module'):
+    called = f'Key {key!r} of an environment'
+    schema.convert(str | None, tree.get(key), called)
+  arguments = schema.convert(
+    dict | None, tree.get('kwargs'), "Key 'kwargs' of an environment"
+  )
+  arguments = arguments or {}
   if tree.get('from_module'):
     toolbox.get_module(tree['from_module'])
   if tree.get('constructor'):
-    env = adapters.adapt(toolbox.get_class(tree['constructor'])(**arguments))
+    node = {'name': tree['constructor'], 'args': arguments}
+    env = adapters.adapt(toolbox.get_part(node, 'the environment')())
   elif tree.get('name'):
     mode = 'rgb_array' if render else None
     env = adapters.create(tree['name'], mode, **arguments)
@@ -55,11 +61,12 @@ def make(
     # They are to see what they can convert.
     env = wrappers.Guard(env, name)
   env = wrappers.with_own_randomness(env)
-  for wrapper in tree.get('wrappers', ()):
-    _check_keys(wrapper, _WRAPPER_KEYS, 'wrapper')
+  for wrapper in schema.convert(
+    list[dict], tree.get('wrappers', []), "Key 'wrappers' of an environment"
+  ):
     if wrapper.get('enabled', True):
-      constructor = toolbox.get_class(wrapper['name'])
-      env = constructor(env, **wrapper.get('args', {}))
+      node = {k: x for k, x in wrapper.items() if k != 'enabled'}
+      env = toolbox.get_part(node, 'a wrapper')(env)
   return env
 
 

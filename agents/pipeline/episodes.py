@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import base
-from agents.run import errors, references
+from agents.run import errors, references, schema
 
 
 @references.nameable
@@ -38,7 +38,8 @@ class EpisodeMemory(base.MemoryBase):
   ) -> None:
     super().__init__(session, mode)
     self._keys = tuple(keys)
-    self._max_length = max_length
+    called = f'max_length of memory {mode!r}'
+    self._max_length = schema.convert(schema.Positive, max_length, called)
     self.clear()
 
   def clear(self) -> None:

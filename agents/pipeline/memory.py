@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from agents.pipeline import base
-from agents.run import errors, references
+from agents.run import errors, references, schema
 
 
 @references.nameable
@@ -44,9 +44,17 @@ class RingMemory(base.MemoryBase):
     exclude_keys: Sequence[str] = ('/infos/*',),
   ) -> None:
     super().__init__(session, mode)
-    self._steps = chunk_sample_len
-    self._chunks = buffer_chunk_len
-    self._overrun = overrun
+    called = f'{{}} of memory {mode!r}'
+    self._steps, self._chunks = (
+      schema.convert(schema.Count, x, called.format(name))
+      for name, x in (
+        ('chunk_sample_len', chunk_sample_len),
+        ('buffer_chunk_len', buffer_chunk_len),
+      )
+    )
+    self._overrun = schema.convert(
+      schema.Count, overrun, called.format('overrun')
+    )
     self._exclude = tuple(exclude_keys)
     self.capacity = self._find_capacity()
     if self.capacity < self._steps + overrun:

@@ -7,7 +7,7 @@ import re
 import shlex
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -63,7 +63,7 @@ class RunnerSettings(schema.Settings):
   n_epochs: Positive = 1
   max_time: Amount | None = None
   max_iter: Count | None = None
-  randargs: dict[str, schema.Seed | None] = {}
+  randargs: dict[Literal['seed'], schema.Seed | None] = {}
   test_act: Flag = True
   test_int: Positive = 1
   save_int: Positive = 1
@@ -116,20 +116,25 @@ class Runner:
     if seed is not None:
       seed += 1000000 * session.comm.Get_rank()
     random_state.set_seeds(seed)
-    part, params = toolbox.get_part, self.params
-    self.memory = {
-      mode: part(x)(session, mode) for mode, x in params['memory'].items()
-    }
-    self.agents = {
-      name: part(x)(session, self.memory, name=name, **find_parts(x))
-      for name, x in params['agents'].items()
-    }
+    part = toolbox.get_part
     training = ['train', 'test'] if self._settings.test_act else ['train']
     wanted = ['eval'] if session.is_playing else training
+    nodes = find_nodes(self.params, wanted)
+    self.memory = {
+      mode: part(x, f'memory {mode!r}')(session, mode)
+      for mode, x in nodes['memory'].items()
+    }
+    self.agents = {
+      name: part(x, f'agent {name!r}')(
+        session, self.memory, name=name, **find_parts(x, name)
+      )
+      for name, x in nodes['agents'].items()
+    }
     self.explorer = {}
-    for mode, x in params['explorer'].items():
+    for mode, x in nodes['explorer'].items():
       if mode in wanted:
-        self.explorer[mode] = part(x)(session, self.agents, mode=mode)
+        create = part(x, f'explorer {mode!r}')
+        self.explorer[mode] = create(session, self.agents, mode=mode)
         session.on_close(self.explorer[mode].close)
     self._initialize()
     if session.is_loading:
@@ -168,7 +173,7 @@ class Runner:
       with profiler('train'):
         chunk = self.explorer['train'].update()
       with profiler('store'):
-        self.memory['train'].store(chunk)
+        errors.find('Memory', 'train', self.memory).store(chunk)
       for name, agent in self.agents.items():
         with profiler(f'update/{name}'):
           agent.update()
@@ -414,10 +419,43 @@ class Runner:
       info(f'Continue: {command}' + (f' --trust {trust}' if trust else ''))
 
 
-def find_parts(node: Mapping[str, Any]) -> dict[str, Any]:
+def find_nodes(
+  params: Mapping[str, Any], modes: Iterable[str]
+) -> dict[str, Mapping[str, Any]]:
+  """Return the nodes of memories, agents and explorers by name.
+
+  Args:
+    params: Parameter tree.
+    modes: Modes of the explorers that are needed.
+
+  Raises:
+    UsageError: If one is missing, or has a name that is not allowed.
+  """
+  found = {}
+  for kind in ('memory', 'agents', 'explorer'):
+    found[kind] = nodes = params.get(kind)
+    if not (nodes and isinstance(nodes, Mapping)):
+      raise errors.UsageError(
+        f'The node {kind!r} of the parameters is {nodes!r}; give a mapping '
+        'from names to nodes, see agents.pipeline.params.ddpg_pendulum.'
+      )
+    for name in nodes:
+      if not re.fullmatch(r'\w[\w./-]*', str(name)) or name != str(name):
+        raise errors.UsageError(
+          f'The node {kind!r} of the parameters has the name {name!r}; use '
+          'letters, digits, and _ . - after the first one.'
+        )
+  for mode in modes:
+    errors.find('Explorer', mode, found['explorer'])
+  return found
+
+
+def find_parts(node: Mapping[str, Any], name: str) -> dict[str, Any]:
   """Return policy and sampler of an agent, as far as its node names them."""
   parts = {
-    x: toolbox.get_part(node[x]) for x in ('policy', 'sampler') if x in node
+    x: toolbox.get_part(node[x], f'the {x} of agent {name!r}')
+    for x in ('policy', 'sampler')
+    if x in node
   }
   if 'sampler' in parts:
     parts['sampler'] = parts['sampler']()

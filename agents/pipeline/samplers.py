@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from agents.pipeline import toolbox
 from agents.run import errors, references
 
 # Drawing again ends soon unless nearly all transitions are lost.
@@ -29,6 +30,8 @@ class Compose:
     self, functions: Sequence[Callable[[Any, dict], Any]], **info: Any
   ) -> None:
     self._functions = tuple(functions)
+    for function in self._functions:
+      toolbox.check_function(function, 'A function of the sampler')
     self._info = info
 
   def __call__(self, data: Any) -> Any:
@@ -49,7 +52,7 @@ def pick_memory(memories: Mapping[str, Any], info: dict[str, Any]) -> Any:
     memories: Dict from mode to memory.
     info: Options.
   """
-  return memories[info.get('mode', 'train')]
+  return errors.find('Memory', info.get('mode', 'train'), memories)
 
 
 @references.nameable
@@ -74,7 +77,7 @@ def take_episodes(
     Dict from key to array [count, max_length, ...], and `/lengths` [count];
     None if there are too few.
   """
-  return memory.take(info['count'])
+  return memory.take(_count(info, 'count'))
 
 
 @references.nameable
@@ -100,10 +103,12 @@ def sample_replay(
     UsageError: If the memory does not store the final observation of a
       truncated episode.
   """
-  batch_size = info['batch_size']
+  batch_size = _count(info, 'batch_size')
   buffer = memory.get_buffer()
   if not buffer or batch_size >= memory.num_valid * memory.num_workers:
     return None
+  for key in ('/masks', '/terminals', '/truncations'):
+    errors.find('Key of the memory', key, buffer)
   rows, index, following = _draw(memory, buffer, batch_size)
   batch = {key: value[rows, index] for key, value in buffer.items()}
   truncated = batch['/truncations'][:, 0] > 0
@@ -164,6 +169,17 @@ def compute_advantages(
   advantages /= advantages[:, :-1].std() + 1e-5
   found = {'returns': returns, 'advantages': advantages}
   return {**chunk, **{f'{prefix}/{k}': v for k, v in found.items()}}
+
+
+def _count(info, name):
+  """Return an option that is a number of things."""
+  value = info.get(name)
+  if not isinstance(value, int) or value < 1:
+    raise errors.UsageError(
+      f'The args of the sampler have {value!r} as {name}; give a whole number '
+      'of 1 or more.'
+    )
+  return value
 
 
 def _draw(memory, buffer, count):

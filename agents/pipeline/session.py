@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import util
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Interval
 
@@ -104,6 +104,20 @@ class Flags(schema.Settings):
   # The original's flags for the default.
   monitor_cpu: bool = setting(False)
   monitor_gpu: bool = setting(False)
+
+
+class Threads(schema.Settings):
+  """Settings in the node `tf` of the parameter tree: threads of TensorFlow.
+
+  Attributes:
+    intra_op: Threads within an operation, 0 or None for the default.
+    inter_op: Operations at the same time.
+  """
+
+  called: ClassVar[str] = "Setting {!r} of the node 'tf'"
+
+  intra_op: Count | None = None
+  inter_op: Count | None = None
 
 
 # Keys of a cpanel that can always be null, for no limit.
@@ -197,7 +211,15 @@ class Session:
       # What is typed for --repeal is trusted.
       trust = references.parse(args.trust).and_typed(args.repeal.values())
       toolbox.check_names(self.params, trust)
-    self.runner = toolbox.get_class(self.params['runner']['name'])(self.params)
+    node = self.params.get('runner')
+    if not isinstance(node, dict) or 'name' not in node:
+      raise errors.UsageError(
+        f"The node 'runner' of the parameters is {node!r}; give a mapping with "
+        'the name of a class, such as agents.pipeline.runner.Runner.'
+      )
+    given = schema.convert(dict | None, self.params.get('tf'), "The node 'tf'")
+    self._threads = Threads.read(given or {})
+    self.runner = toolbox.get_class(node['name'])(self.params)
 
   def _open_folder(self):
     """Create or enter the folder; only the first rank keeps its path."""
@@ -333,13 +355,13 @@ class Session:
     if self._tf_session is None:
       from agents.tools.tf1 import tf
 
-      threads = self.params.get('tf') or {}
+      threads = self._threads
       # Ranks share the cores of a machine.
       default = 1 if self.comm.Get_size() > 1 else 0
       options = tf.ConfigProto(
         allow_soft_placement=True,
-        intra_op_parallelism_threads=threads.get('intra_op') or default,
-        inter_op_parallelism_threads=threads.get('inter_op') or default,
+        intra_op_parallelism_threads=threads.intra_op or default,
+        inter_op_parallelism_threads=threads.inter_op or default,
       )
       options.gpu_options.allow_growth = True
       self._tf_session = tf.Session(graph=tf.Graph(), config=options)
@@ -565,15 +587,20 @@ def generate(
       )
   cpanel = update_cpanel(module.cpanel, given)
   params = module.gen_params(cpanel)
+  if not isinstance(params, Mapping):
+    raise errors.UsageError(
+      f'The gen_params of {name} returns {params!r}; return a mapping, see '
+      'agents.pipeline.params.ddpg_pendulum.'
+    )
   # Agents of digideep have a type, those of the pipeline a class as name.
-  named = params.get('agents') if isinstance(params, Mapping) else None
+  named = params.get('agents')
   nodes = named.values() if isinstance(named, Mapping) else []
   if any(isinstance(x, Mapping) and 'type' in x for x in nodes):
     from agents.pipeline import digideep
 
     params, found = digideep.translate(params)
     (notes if notes is not None else []).extend(found)
-  return cpanel, params
+  return cpanel, toolbox.to_data(params)
 
 
 def load(session: str, path: str) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -8,13 +8,16 @@ load time.
 
 import functools
 import importlib
+import inspect
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from agents.run import errors, references
 
+_PART_KEYS = ('name', 'args', 'policy', 'sampler')
 # Keys of files whose formats can hold programs.
 _PICKLES = ('demo_file', 'load_path')
 _OWN = references.Trust(references.PROJECT)
@@ -27,7 +30,7 @@ def get_module(name: str) -> types.ModuleType:
     UsageError: If the module does not exist or ends the program. Errors raised
       inside it are passed on.
   """
-  if not name or name.startswith('.'):
+  if not isinstance(name, str) or not name or name.startswith('.'):
     raise errors.UsageError(
       f'{name!r} is not the name of a module; give a dotted name without path, '
       'such as agents.pipeline.params.ddpg_pendulum.'
@@ -72,19 +75,63 @@ def get_class(name: str) -> Any:
   return getattr(module, attribute)
 
 
-def get_part(node: Mapping[str, Any]) -> Callable[..., Any]:
+def get_part(node: Any, called: str = 'a part') -> Callable[..., Any]:
   """Return the class or function of a node, with its arguments bound.
 
   Args:
     node: Dict of `name` and optional `args`, in which `{reference: name}`
       stands for a class or function.
+    called: What it is in messages, such as `memory 'train'`.
 
   Raises:
-    UsageError: If a name does not exist.
+    UsageError: If the node has another form, or a name does not exist. So does
+      the result if the constructor does not have these arguments.
   """
-  return functools.partial(
-    get_class(node['name']), **_resolve(node.get('args', {}))
-  )
+  if not isinstance(node, Mapping):
+    raise errors.UsageError(
+      f'The node of {called} is {node!r}; give a mapping of name and args.'
+    )
+  for key in node:
+    if key not in _PART_KEYS:
+      raise errors.UsageError(
+        f'The node of {called} has the unknown key {key!r}; arguments belong '
+        f'in args. {errors.suggest(str(key), _PART_KEYS)}'
+      )
+  name, args = node.get('name'), node.get('args')
+  function = get_class(name) if isinstance(name, str) else None
+  if not (callable(function) and isinstance(args, Mapping | None)):
+    raise errors.UsageError(
+      f'The node of {called} is {dict(node)}; give the name of a class or '
+      'function, and as args a mapping of its arguments.'
+    )
+  return functools.partial(_call, function, called, _resolve(args or {}))
+
+
+def check_function(value: Any, called: str) -> None:
+  """Refuse an argument that does not refer to a function.
+
+  Raises:
+    UsageError: If it is something else.
+  """
+  if not callable(value):
+    raise errors.UsageError(
+      f'{called} is {value!r}, but must be a function; write {{"reference": '
+      '"my_module:my_function"}.'
+    )
+
+
+def to_data(node: Any, place: str = 'params') -> Any:
+  """Return a tree as plain data, in which classes are references.
+
+  Args:
+    node: Tree of a parameter module; it may hold numbers and arrays of NumPy,
+      tuples, functions and classes. Parts that occur twice do so in the result.
+    place: Where it is, for messages.
+
+  Raises:
+    UsageError: If a value is not data.
+  """
+  return _to_data(node, place, {})
 
 
 def check_names(tree: Mapping[str, Any], trust: references.Trust) -> None:
@@ -137,8 +184,64 @@ def list_names(node: Any) -> Iterator[tuple[str, str]]:
       yield key, value
 
 
+def _call(function, called, args, *more, **named):
+  """Call a function or class; say which argument it does not have."""
+  try:
+    return function(*more, **{**args, **named})
+  except TypeError as error:
+    kinds = getattr(function, '__mro__', ())
+    own = [function, *kinds, *(x.__init__ for x in kinds)]
+    names = [f'{getattr(x, "__qualname__", None)}() ' for x in own]
+    # Errors within the constructor are passed on.
+    if not str(error).startswith(tuple(names)):
+      raise
+    found = re.search("unexpected keyword argument '(.*?)'", str(error))
+    known = {y for x in own for y in _list_arguments(x)} - {'self'}
+    advice = f' {errors.suggest(found[1], known)}' if found else ''
+    raise errors.UsageError(
+      f'Cannot create {called}: {error}.{advice}'
+    ) from None
+
+
+def _list_arguments(function):
+  try:
+    return list(inspect.signature(function).parameters)
+  except ValueError:
+    return []
+
+
+def _to_data(node, place, done):
+  if id(node) in done:
+    return done[id(node)][1]
+  result: Any
+  if isinstance(node, Mapping):
+    result = {
+      references.to_plain(key): _to_data(x, f'{place}.{key}', done)
+      for key, x in node.items()
+    }
+    for key in ('name', 'constructor'):
+      named = result.get(key)
+      if isinstance(named, dict) and set(named) == {'reference'}:
+        result[key] = named['reference']
+  elif isinstance(node, (list, tuple)):
+    result = [_to_data(x, f'{place}.{i}', done) for i, x in enumerate(node)]
+  else:
+    result = references.to_plain(node)
+    is_text = isinstance(result, str) and not isinstance(node, (str, Path))
+    if is_text or (isinstance(result, dict) and result['reference'][0] == '<'):
+      raise errors.UsageError(
+        f'The value of {place} is {node!r}, which cannot be stored; give plain '
+        'data, or a function or class that a module defines.'
+      )
+  # Keeps the node, so that no other one gets its id.
+  done[id(node)] = node, result
+  return result
+
+
 def _split(name):
   """Return the module and the rest of a name."""
+  if not isinstance(name, str):
+    raise errors.UsageError(f'{name!r} is not the name of a class; give text.')
   module, separator, attribute = name.rpartition(':' if ':' in name else '.')
   if not separator:
     raise errors.UsageError(

@@ -79,8 +79,8 @@ class DDPG(TrainedAgent):
     (name,) = nodes
     self._sess = sess = loaded.tf_session()
     with sess.graph.as_default(), sess.as_default():
-      make = toolbox.get_part(nodes[name])
-      more = runner.find_parts(nodes[name])
+      make = toolbox.get_part(nodes[name], f'agent {name!r}')
+      more = runner.find_parts(nodes[name], name)
       self._agent = make(loaded, {}, name=name, **more)
       states, _ = loaded.load_states()
     settings = loaded.params['explorer']['eval']['args']
