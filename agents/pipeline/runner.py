@@ -431,7 +431,7 @@ def find_nodes(
   Raises:
     UsageError: If one is missing, or has a name that is not allowed.
   """
-  found = {}
+  found: dict[str, Any] = {}
   for kind in ('memory', 'agents', 'explorer'):
     found[kind] = nodes = params.get(kind)
     if not (nodes and isinstance(nodes, Mapping)):
