@@ -72,10 +72,13 @@ class AgentBase:
     """
     raise NotImplementedError
 
-  def random_action_generator(self, num_workers: int) -> dict[str, Any]:
+  def random_action_generator(
+    self, envs: Any, num_workers: int
+  ) -> dict[str, Any]:
     """Choose uniform random actions; returns the same as `action_generator`.
 
     Args:
+      envs: Environments of the explorer, not used here.
       num_workers: Number of workers.
 
     Raises:

@@ -300,7 +300,7 @@ class GymExplorer(base.ExplorerBase):
     actions = {}
     for name, agent in self.agents.items():
       if self.timesteps < self._settings.warm_start:
-        result = agent.random_action_generator(self._num_workers)
+        result = agent.random_action_generator(self._envs, self._num_workers)
       else:
         result = agent.action_generator(
           self._observations,

@@ -141,6 +141,10 @@ class Runner:
       self.load()
     elif not session.is_playing:
       self.save(final=True)
+    self.override()
+
+  def override(self) -> None:
+    """Change what was created or restored; for subclasses, as in digideep."""
 
   def train(self) -> None:
     """Run until all epochs are done, or the user or a limit stops the run.

@@ -59,7 +59,7 @@ def test_actions_that_do_not_start_at_zero():
   space = probe.describe(env)['action_space']['agent']
   assert space == {'typ': 'Discrete', 'dim': 3, 'lim': None, 'start': 5}
   agent = base.AgentBase(None, {}, action_space=space)
-  assert set(agent.random_action_generator(200)['actions']) == {5, 6, 7}
+  assert set(agent.random_action_generator(None, 200)['actions']) == {5, 6, 7}
 
 
 def test_failures_arrive():

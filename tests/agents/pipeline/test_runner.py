@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from agents import pipeline
 from agents.pipeline import checkpoints, main, runner
 from agents.pipeline.loader import Loader
 from agents.run import checkpoint, errors, schema
@@ -110,6 +111,16 @@ def test_last_checkpoint_is_written_once(tmp_path, monkeypatch):
   monkeypatch.setattr(runner.Runner, 'save', note)
   assert start(tmp_path, number_epochs=3) == 0
   assert epochs == [(0, True), (1, False), (2, False), (3, True)]
+
+
+def test_override(tmp_path, monkeypatch):
+  """A hook of subclasses, for what was created or restored."""
+  epochs = []
+  note = lambda self: epochs.append(self.state['i_epoch'])
+  monkeypatch.setattr(pipeline.Runner, 'override', note)
+  assert start(tmp_path, number_epochs=4, max_iter=2) == 0
+  assert load(tmp_path / 'all' / 'run', '--resume') == 0
+  assert epochs == [0, 2]
 
 
 @pytest.mark.parametrize(
