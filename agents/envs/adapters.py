@@ -13,7 +13,7 @@ interfaces that gym has had, see `agents.envs.interfaces`.
 import contextlib
 import copy
 import functools
-import importlib.util
+import importlib
 import logging
 import sys
 import warnings
@@ -417,7 +417,7 @@ def adapt(env: Any) -> Any:
       f'{type(env).__name__} steps several environments at once; give a single '
       'one.'
     )
-  if hasattr(env, 'action_spec') and hasattr(env, 'physics'):
+  if _is_of_dm_control(env):
     return DeepMindWrapper(env)
   return GymEnv(env)
 
@@ -454,22 +454,24 @@ def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
     return _Borrowed(adapt(env))
   if render_mode and interfaces.takes(env, 'render_mode', loosely=False):
     kwargs['render_mode'] = render_mode
-  if render_mode and importlib.util.find_spec('dm_control'):
-    # It looks for OpenGL when it is imported.
-    with contextlib.suppress(errors.UsageError):
-      _find_opengl()
   with guard.explained(name, 'in its constructor'), warnings.catch_warnings():
     # gym puts a filter of its own before those of `quiet`.
     warnings.filterwarnings('ignore', '.*in old step API')
+    # dm_control looks for a display.
+    warnings.filterwarnings('ignore', '.*DISPLAY environment variable')
     made = env(**kwargs)
   if not is_environment(made):
     raise errors.EnvError(
       f'{name} returns {made!r}; it must return an environment.'
     )
-  if isinstance(made, gymnasium.Env):
-    # Its images may not be needed.
-    with contextlib.suppress(errors.UsageError):
+  # Its images may not be needed.
+  with contextlib.suppress(errors.UsageError):
+    if isinstance(made, gymnasium.Env):
       _choose_opengl(made)
+    elif render_mode and _is_of_dm_control(made):
+      _find_opengl()
+      # It has chosen when it was imported.
+      importlib.reload(importlib.import_module('dm_control._render'))
   return adapt(made)
 
 
@@ -669,6 +671,10 @@ def _find_opengl():
   from agents.envs import opengl
 
   opengl.select_backend()
+
+
+def _is_of_dm_control(env):
+  return hasattr(env, 'action_spec') and hasattr(env, 'physics')
 
 
 def is_moved_by_mujoco(env: Any) -> bool:
