@@ -125,6 +125,8 @@ class GymnasiumEnv(_Adapter):
         f'{self.requested_id} has render_mode {self._env.render_mode!r}. Its '
         'constructor must store the render_mode argument.'
       )
+    if not self._rendered and is_moved_by_mujoco(self._env):
+      _prepare_opengl(self)
     # Libraries that draw are imported now, and complain about each other.
     with contextlib.nullcontext() if self._rendered else quiet.quietly():
       self._rendered = True
@@ -215,6 +217,7 @@ class DeepMindWrapper(Wrapper):
     super().__init__(env)
     self._render_size = render_size
     self._camera_id = camera_id
+    self._rendered = False
 
   @functools.cached_property
   def observation_space(self) -> Any:
@@ -257,6 +260,9 @@ class DeepMindWrapper(Wrapper):
       raise ValueError(
         f"Cannot render in mode {mode!r}; only 'rgb_array' is available."
       )
+    if not self._rendered and hasattr(self._env.physics, 'data'):
+      _prepare_opengl(self)
+    self._rendered = True
     height, width = self._render_size
     return self._env.physics.render(height, width, camera_id=self._camera_id)
 
@@ -469,8 +475,8 @@ def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
     if isinstance(made, gymnasium.Env):
       _choose_opengl(made)
     elif render_mode and _is_of_dm_control(made):
-      _find_opengl()
-      # It has chosen when it was imported.
+      _prepare_opengl(made)
+      # It has chosen how to render when it was imported.
       importlib.reload(importlib.import_module('dm_control._render'))
   return adapt(made)
 
@@ -671,6 +677,12 @@ def _find_opengl():
   from agents.envs import opengl
 
   opengl.select_backend()
+
+
+def _prepare_opengl(env):
+  from agents.envs import opengl
+
+  opengl.prepare(guard.find_name(env))
 
 
 def _is_of_dm_control(env):

@@ -74,6 +74,24 @@ def is_software(name: str) -> bool:
   return any(word in name.lower() for word in _SOFTWARE)
 
 
+def prepare(env: str) -> None:
+  """Select a backend; refuse to render where that would end the process.
+
+  Args:
+    env: Name of an environment that renders with OpenGL.
+
+  Raises:
+    UsageError: If OpenGL is software and TensorFlow is imported, or OpenGL
+      cannot render.
+  """
+  renderer = select_backend()
+  if 'tensorflow' in sys.modules and is_software(renderer):
+    raise errors.UsageError(
+      f'{env} renders with OpenGL in software, which crashes in a process with '
+      'TensorFlow; create it in a process of its own.'
+    )
+
+
 def is_loaded_in_software() -> bool:
   """Return whether this process has loaded Mesa's renderer; only on Linux."""
   try:

@@ -1,5 +1,7 @@
 """Tests of the border to gymnasium, gym and dm_control."""
 
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
@@ -190,6 +192,18 @@ def test_mujoco_in_an_environment_of_ones_own(name):
   code = f'import os; [os.environ.pop(x, 0) for x in {variables}]\n'
   output = processes.run_python('-c', code + '\n'.join(lines))
   assert output.split('\n')[0] == '(480, 480, 3)'
+
+
+@pytest.mark.needs('mujoco')
+@pytest.mark.parametrize('env', ['Reacher-v5', make_arm])
+def test_no_image_beside_tensorflow(env, monkeypatch):
+  """A sentence, where OpenGL in software would end the process."""
+  monkeypatch.setattr(opengl, 'select_backend', lambda: 'llvmpipe')
+  monkeypatch.setitem(sys.modules, 'tensorflow', None)
+  created = adapters.create(env, 'rgb_array')
+  created.reset()
+  with pytest.raises(UsageError, match='in a process of its own'):
+    created.render()
 
 
 def test_render_mode_of_a_class():
