@@ -140,6 +140,31 @@ def test_no_account(tmp_path):
   assert 'WANDB_MODE=offline' in result.stderr
 
 
+@pytest.mark.parametrize('place', ['init', 'log', 'finish'])
+def test_failures(place, tmp_path, monkeypatch, caplog):
+  """At the start they are refused; later, the training goes on without."""
+  from agents.run import errors, wandb_mirror
+  from tests.stand_ins import wandb
+
+  def fail(*unused_args, **unused_kwargs):
+    raise BrokenPipeError('The service has ended.')
+
+  monkeypatch.setitem(sys.modules, 'wandb', wandb)
+  monkeypatch.setenv('WANDB_MODE', 'offline')
+  monkeypatch.setattr(wandb if place == 'init' else wandb.Run, place, fail)
+  if place == 'init':
+    with pytest.raises(errors.UsageError, match='service has ended. Set WAN'):
+      wandb_mirror.make_mirrors('project', str(tmp_path))
+    return
+  mirrors = wandb_mirror.make_mirrors('project', str(tmp_path))
+  writer = log.MetricsWriter(str(tmp_path), mirrors)
+  for step in range(3):
+    writer.write('test', step, step, {'test_return': 3.0}, step)
+  writer.close()
+  assert len(log.read_metrics(str(tmp_path))) == 3
+  assert caplog.text.count('failed: The service has ended. Its curves') == 1
+
+
 @pytest.mark.slow
 def test_runs_go_on(tmp_path):
   """The second start has the name of the first."""

@@ -56,10 +56,10 @@ class WandbMirror:
         reinit='finish_previous',
         settings=wandb.Settings(silent=True, console='off'),
       )
-    except wandb.Error as error:
+    except (wandb.Error, OSError) as error:
       raise errors.UsageError(
-        f'Weights & Biases cannot start: {error} Set WANDB_MODE=offline to '
-        'send nothing for now, or omit --wandb.'
+        f'Weights & Biases cannot start: {_say(error)}. Set '
+        'WANDB_MODE=offline to send nothing for now, or omit --wandb.'
       ) from None
     self._run.define_metric(_STEP)
     self._run.define_metric('*', step_metric=_STEP)
@@ -67,19 +67,28 @@ class WandbMirror:
     tell(f'Weights & Biases: {place}.')
 
   def write(self, step: int, scalars: Mapping[str, float]) -> None:
-    """Send a dict from name to number.
+    """Send a dict from name to number; after a failure, nothing more.
 
     Args:
       step: Number of environment steps, or another x value of the scalars.
       scalars: Dict from name to number.
     """
-    self._run.log({**scalars, _STEP: step})
+    if not self._run:
+      return
+    try:
+      self._run.log({**scalars, _STEP: step})
+    except Exception as error:  # Its service ended, or the disk is full.
+      self._run = None
+      _warn(error)
 
   def close(self) -> None:
     """Send the remaining scalars and end the run; safe to call twice."""
-    if self._run:
-      self._run.finish()
-    self._run = None
+    run, self._run = self._run, None
+    try:
+      if run:
+        run.finish()
+    except Exception as error:
+      _warn(error)
 
 
 def check(project: str | None, folder: str | None = '.') -> None:
@@ -130,6 +139,20 @@ def make_mirrors(
   if project is None:
     return []
   return [WandbMirror(project, folder, settings)]
+
+
+def _warn(error):
+  """Say that the run goes on without the mirror."""
+  _logger.warning(
+    'Weights & Biases failed: %s. Its curves end here; the files of the run '
+    'are complete, and the next start of the run sends again.',
+    _say(error),
+  )
+
+
+def _say(error):
+  """Message of an error without its full stop."""
+  return str(error).rstrip('.') or type(error).__name__
 
 
 def _find_id(path):
