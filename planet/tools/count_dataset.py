@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 from agents.run import files
+from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet.tools import loaders
 
@@ -27,6 +28,7 @@ def count_dataset(directory: str, key: str = 'reward') -> tf.Tensor:
   if not os.path.isdir(directory):
     raise ValueError(f'Episode folder {directory!r} does not exist.')
 
+  @graph_errors.remember
   def count():
     return np.int32(len(loaders.list_episodes(directory)))
 

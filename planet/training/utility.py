@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agents import utility
-from agents.tools import count_weights, phases
+from agents.tools import count_weights, graph_errors, phases
 from agents.tools.streaming_mean import StreamingMean
 from agents.tools.tf1 import tf
 from agents.utility import set_up_logging as set_up_logging
@@ -179,7 +179,9 @@ def print_metrics(
   means, updates = [], []
   title = '/'.join(['step', *metrics])
 
+  @graph_errors.remember
   def write(step, *values):
+    # The file of messages may be gone.
     text = ' '.join(f'{x:.4g}' for x in values)
     _logger.debug('%s: %s = [%d %s]', name, title, step, text)
 

@@ -149,7 +149,8 @@ def test_session(env, tmp_path):
   params = ('--params', 'agents.pipeline.params.ppo_pendulum')
   place = ('--session-path', str(tmp_path), '--session-name', 'small')
   processes.run_python(*run, *params, '--cpanel', small, *place, *quiet)
-  load = ('--load-checkpoint', path)
+  trust = ('--trust', 'tests.agents.pipeline.toy_envs')
+  load = ('--load-checkpoint', path, *trust)
   output = processes.run_python(*run, *load, '--resume', *quiet)
   assert 'epoch 2' in output
   for name in ('checkpoint-0', 'checkpoint-1', 'checkpoint-2'):
