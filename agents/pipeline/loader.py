@@ -26,7 +26,7 @@ class Loader:
 
   def __init__(self, path: Any) -> None:
     self.path = path
-    self.cpanel = files.read_yaml(os.path.join(path, 'cpanel.json'))
+    self.cpanel = files.read_plain(os.path.join(path, 'cpanel.json'))
     self.params = files.read_yaml(os.path.join(path, 'params.yaml'))
 
   @property

@@ -600,7 +600,7 @@ def generate(
 
     params, found = digideep.translate(params)
     (notes if notes is not None else []).extend(found)
-  return cpanel, toolbox.to_data(params)
+  return toolbox.to_data(cpanel, 'cpanel'), toolbox.to_data(params)
 
 
 def load(session: str, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -614,7 +614,7 @@ def load(session: str, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     UsageError: If the files cannot be read.
   """
   try:
-    cpanel = files.read_yaml(os.path.join(session, 'cpanel.json'))
+    cpanel = files.read_plain(os.path.join(session, 'cpanel.json'))
     params = files.read_yaml(os.path.join(path, 'runner.yaml'))['params']
     parts = [params[x].values() for x in ('memory', 'agents', 'explorer')]
     nodes = itertools.chain([params['runner']], *parts)

@@ -21,6 +21,8 @@ _PART_KEYS = ('name', 'args', 'policy', 'sampler')
 # Keys of files whose formats can hold programs.
 _PICKLES = ('demo_file', 'load_path')
 _OWN = references.Trust(references.PROJECT)
+# Result of a part that is not complete yet.
+_OPEN = object()
 
 
 def get_module(name: str) -> types.ModuleType:
@@ -212,7 +214,12 @@ def _list_arguments(function):
 
 def _to_data(node, place, done):
   if id(node) in done:
+    if done[id(node)][1] is _OPEN:
+      raise errors.UsageError(
+        f'The value of {place} contains itself; give plain data.'
+      )
     return done[id(node)][1]
+  done[id(node)] = node, _OPEN
   result: Any
   if isinstance(node, Mapping):
     result = {

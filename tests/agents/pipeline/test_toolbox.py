@@ -7,7 +7,15 @@ import re
 import numpy as np
 import pytest
 
-from agents.pipeline import ddpg, runner, samplers, session, toolbox
+from agents.pipeline import (
+  ddpg,
+  loader,
+  main,
+  runner,
+  samplers,
+  session,
+  toolbox,
+)
 from agents.pipeline.memory import RingMemory
 from agents.run import errors
 from tests.agents.pipeline import toy
@@ -33,6 +41,32 @@ def test_data_of_a_module():
 def test_no_data(value):
   with pytest.raises(errors.UsageError, match='value of params.a.0 is'):
     toolbox.to_data({'a': [value]})
+
+
+def test_data_that_contains_itself():
+  tree = {'a': [3]}
+  tree['a'].append(tree)
+  with pytest.raises(errors.UsageError, match='params.a.1 contains itself'):
+    toolbox.to_data(tree)
+
+
+def test_values_of_a_panel(tmp_path, monkeypatch):
+  """What a module gives is stored, and is the same after reading."""
+  given = {'size': np.float32(0.5), 'limit': float('inf'), 'f': max}
+  monkeypatch.setattr(toy, 'cpanel', {**toy.cpanel, **given})
+  main.main(
+    [
+      *('--params', toy.__name__, '--session-path', str(tmp_path)),
+      *('--session-name', 'x', '--create-session-only', '--no-monitor-cpu'),
+    ]
+  )
+  stored = loader.Loader(str(tmp_path / 'x')).cpanel
+  assert stored['size'] == 0.5 and stored['limit'] == float('inf')
+  assert stored['f'] == {'reference': 'builtins:max'}
+  given = session.load(
+    str(tmp_path / 'x'), str(tmp_path / 'x/checkpoints/checkpoint-0')
+  )
+  assert given[0] == stored
 
 
 @pytest.mark.parametrize('params', [None, [], 3])
