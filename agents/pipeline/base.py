@@ -29,8 +29,10 @@ class AgentBase:
       `agents.envs.probe`; required by `random_action_generator`.
     sampler: Function from the memories to a batch, or to None if there is too
       little data; required by `step`.
+    **params: Further arguments of a subclass.
 
   Attributes:
+    params: Those further arguments.
     hidden_size: Size of the recurrent state.
   """
 
@@ -43,8 +45,10 @@ class AgentBase:
     name: str = 'agent',
     action_space: Mapping[str, Any] | None = None,
     sampler: Sampler | None = None,
+    **params: Any,
   ) -> None:
     self.session = session
+    self.params = params
     self.memory = memory
     self.name = name
     self.action_space = action_space
@@ -162,8 +166,10 @@ class ExplorerBase:
     mode: One of `train`, `test` and `eval`.
     win_size: Number of episodes that the monitor averages per line; -1 for all
       episodes of an epoch.
+    **params: Further arguments of a subclass.
 
   Attributes:
+    params: Those further arguments.
     timesteps: Number of frames, i.e. steps of all workers.
     n_episode: Number of finished episodes.
   """
@@ -174,8 +180,10 @@ class ExplorerBase:
     agents: Mapping[str, Any],
     mode: str = 'train',
     win_size: int = 10,
+    **params: Any,
   ) -> None:
     self.session = session
+    self.params = params
     self.agents = agents
     self.mode = mode
     self.win_size = win_size
@@ -236,10 +244,15 @@ class MemoryBase:
   Args:
     session: Session that the memory belongs to.
     mode: Mode of the explorer that fills it.
+    **params: Further arguments of a subclass.
+
+  Attributes:
+    params: Those further arguments.
   """
 
-  def __init__(self, session: Any, mode: str = 'train') -> None:
+  def __init__(self, session: Any, mode: str = 'train', **params: Any) -> None:
     self.session = session
+    self.params = params
     self.mode = mode
 
   def store(self, chunk: Mapping[str, np.ndarray]) -> None:

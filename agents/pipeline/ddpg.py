@@ -28,7 +28,11 @@ class DDPGAgent(base.AgentBase):
   """Explores with time-correlated noise and learns from a ring memory.
 
   Args:
-    *args: See `AgentBase`; the memory is usually a `RingMemory`.
+    session: See `AgentBase`.
+    memory: See `AgentBase`, usually with a `RingMemory`.
+    name: See `AgentBase`.
+    action_space: Plain description of a bounded box.
+    sampler: Sampler of transitions, see `samplers.sample_replay`.
     observation_space: Plain description of the observations, a one-dimensional
       box.
     observation_key: Path of the observation.
@@ -38,8 +42,6 @@ class DDPGAgent(base.AgentBase):
     policy: Function that creates a `DDPGPolicy`, or an object with its methods
       `act` and `update`, from the TensorFlow session, the size of observations,
       and the lower and upper action bounds.
-    **kwargs: See `AgentBase`; the action space is a bounded box, the sampler
-      returns transitions, see `samplers.sample_replay`.
 
   Raises:
     UsageError: If a space has the wrong type, a number is out of range, or
@@ -48,15 +50,19 @@ class DDPGAgent(base.AgentBase):
 
   def __init__(
     self,
-    *args: Any,
+    session: Any,
+    memory: Mapping[str, Any],
+    name: str = 'agent',
+    action_space: Mapping[str, Any] | None = None,
+    sampler: base.Sampler | None = None,
+    *,
     observation_space: Mapping[str, Any] | None = None,
     observation_key: str = 'agent',
     n_update: int = 1,
     noise: Mapping[str, float] | None = None,
     policy: Callable[..., Any] | None = None,
-    **kwargs: Any,
   ) -> None:
-    super().__init__(*args, **kwargs)
+    super().__init__(session, memory, name, action_space, sampler)
     base.check_processes(self.session.comm, self.name, 'raise num_workers')
     observed = f'observations of agent {self.name!r}'
     (size,) = base.find_shape(observation_space, observed)

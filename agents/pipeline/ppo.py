@@ -23,8 +23,12 @@ class PPOAgent(base.AgentBase):
   Source: see `agents.ppo.policy.Policy`.
 
   Args:
-    *args: See `AgentBase`; the memory is usually an
+    session: See `AgentBase`.
+    memory: See `AgentBase`, usually with an
       `agents.pipeline.episodes.EpisodeMemory`.
+    name: See `AgentBase`.
+    action_space: Plain description of the actions, a box or discrete.
+    sampler: Sampler of entire episodes, None if there are too few.
     observation_space: Plain description of the observations, a box.
     packing: Dict of the fields of `agents.envs.observations.Packing` if
       observations are rows of bytes.
@@ -32,8 +36,6 @@ class PPOAgent(base.AgentBase):
       from the shape of observations, the size of actions, and a bool tensor
       that is True in training; gets `discrete=True` for discrete actions, whose
       size is their number.
-    **kwargs: See `AgentBase`; actions are a box or discrete, the sampler
-      returns entire episodes, or None if there are too few.
 
   Raises:
     UsageError: If a space or the number of processes is not supported.
@@ -41,13 +43,17 @@ class PPOAgent(base.AgentBase):
 
   def __init__(
     self,
-    *args: Any,
+    session: Any,
+    memory: Mapping[str, Any],
+    name: str = 'agent',
+    action_space: Mapping[str, Any] | None = None,
+    sampler: base.Sampler | None = None,
+    *,
     observation_space: Mapping[str, Any] | None = None,
     packing: Mapping[str, Any] | None = None,
     policy: Callable[..., Any],
-    **kwargs: Any,
   ) -> None:
-    super().__init__(*args, **kwargs)
+    super().__init__(session, memory, name, action_space, sampler)
     base.check_processes(self.session.comm, self.name, 'use agents.train_ppo')
     observ_shape = base.find_shape(observation_space, 'observations', False)
     # Callables spare the preparations of each `Session.run`.

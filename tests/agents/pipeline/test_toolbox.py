@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from agents.pipeline import (
+  base,
   ddpg,
   loader,
   main,
@@ -119,6 +120,19 @@ def test_wrong_arguments(name, args, words):
   with pytest.raises(errors.UsageError, match=re.escape(words)) as caught:
     make(*([None, {}] if 'ddpg' in name else []))
   assert 'Cannot create part 1' in str(caught.value)
+
+
+@pytest.mark.parametrize(
+  'kind', [base.AgentBase, base.ExplorerBase, base.MemoryBase]
+)
+def test_arguments_of_a_subclass(kind):
+  """It may pass its own to the base class, as in digideep."""
+
+  class Own(kind):
+    def __init__(self, session, other, **params):
+      super().__init__(session, other, **params)
+
+  assert Own(None, {}, size=3).params == {'size': 3}
 
 
 def test_error_within_a_constructor():
