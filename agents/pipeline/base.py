@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.run import errors
+from agents.run import errors, schema
 
 Sampler = Callable[[Mapping[str, Any]], Any]
 
@@ -307,9 +307,12 @@ def find_shape(
   Raises:
     UsageError: If the space has another type.
   """
-  if space and space['typ'] == 'Box':
-    if not vector or len(space['dim']) == 1:
-      return list(space['dim'])
+  found = schema.convert(dict | None, space, f'The space of the {what}') or {}
+  if found.get('typ') == 'Box':
+    called = f'The shape dim of the {what}'
+    dim = schema.convert(list[schema.Size], found.get('dim'), called)
+    if not vector or len(dim) == 1:
+      return dim
   raise errors.UsageError(
     f'The {what} are {space}, but must be '
     f'{"vectors" if vector else "boxes"} of real numbers; choose an '
@@ -327,7 +330,16 @@ def find_limits(space: Any, what: str) -> tuple[np.ndarray, np.ndarray]:
   Raises:
     UsageError: If a bound is not finite.
   """
-  low, high = (np.asarray(x, np.float32) for x in space['lim'])
+  try:
+    low, high = (
+      np.broadcast_to(np.asarray(x, np.float32), space['dim'])
+      for x in space['lim']
+    )
+  except (KeyError, TypeError, ValueError):
+    raise errors.UsageError(
+      f'The {what} are {space}; give as lim the lower and upper bounds, lists '
+      'of the shape dim.'
+    ) from None
   if not (np.isfinite(low).all() and np.isfinite(high).all()):
     raise errors.UsageError(
       f'The {what} range from {low} to {high}, but must have finite bounds. '

@@ -65,7 +65,7 @@ class DDPGAgent(base.AgentBase):
     super().__init__(session, memory, name, action_space, sampler)
     base.check_processes(self.session.comm, self.name, 'raise num_workers')
     observed = f'observations of agent {self.name!r}'
-    (size,) = base.find_shape(observation_space, observed)
+    (self._size,) = base.find_shape(observation_space, observed)
     what = f'actions of agent {self.name!r}'
     base.find_shape(self.action_space, what)
     self._low, self._high = base.find_limits(self.action_space, what)
@@ -75,13 +75,19 @@ class DDPGAgent(base.AgentBase):
     self._noise = Noise(len(self._low), **dict(NoiseSettings.read(given or {})))
     with tf.variable_scope(self.name):
       make, sess = policy or DDPGPolicy, self.session.tf_session()
-      self.policy = make(sess, size, self._low, self._high)
+      self.policy = make(sess, self._size, self._low, self._high)
 
   def action_generator(
     self, observations, hidden_state, masks, deterministic=False
   ) -> dict[str, Any]:
     with self.session.profiler('graph'):
       observed = errors.find('Observation', self._key, observations)
+      if np.shape(observed)[1:] != (self._size,):
+        raise errors.UsageError(
+          f'Observations {self._key!r} have the shape {np.shape(observed)[1:]},'
+          f' but the dim of the observation_space of agent {self.name!r} is '
+          f'{[self._size]}; make them equal.'
+        )
       actions = self.policy.act(observed)
     if not deterministic:
       actions = self._explore(actions, self._noise.step(masks))

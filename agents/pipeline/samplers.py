@@ -29,6 +29,11 @@ class Compose:
   def __init__(
     self, functions: Sequence[Callable[[Any, dict], Any]], **info: Any
   ) -> None:
+    if not functions or isinstance(functions, (str, Mapping)):
+      raise errors.UsageError(
+        f'The functions of the sampler are {functions!r}; give a list with at '
+        'least one function.'
+      )
     self._functions = tuple(functions)
     for function in self._functions:
       toolbox.check_function(function, 'A function of the sampler')

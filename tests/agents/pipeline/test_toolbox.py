@@ -165,6 +165,13 @@ def test_wrong_nodes(change, words):
     (lambda: RingMemory(None, chunk_sample_len='a'), "len of memory 'train'"),
     (lambda: ddpg.NoiseSettings.read({'thet': 1}), 'Did you mean theta'),
     (lambda: samplers.Compose(['f']), "sampler is 'f', but must be a function"),
+    (lambda: samplers.Compose([]), 'at least one function'),
+    (lambda: base.find_shape({'typ': 'Box'}, 'inputs'), 'dim of the inputs'),
+    (lambda: base.find_limits({'typ': 'Box', 'dim': [1]}, 'x'), 'give as lim'),
+    (
+      lambda: base.find_limits({'dim': [3], 'lim': [[0, 1], [2, 3]]}, 'x'),
+      'lists of the shape dim',
+    ),
     (lambda: samplers.pick_memory({'train': 1}, {'mode': 'x'}), "Memory 'x'"),
     (lambda: samplers.sample_replay(None, {}), 'None as batch_size'),
     (lambda: runner.Runner({'runner': {'randargs': {'sed': 1}}}), 'randargs'),
