@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from agents.pipeline.session import Session
-from agents.run import entry, errors
+from agents.run import entry
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -33,13 +33,7 @@ def main(argv: Sequence[str] | None = None) -> None:
       elif session.args.custom:
         runner.custom()
       elif not session.args.create_session_only:
-        try:
-          runner.train()
-        except errors.UsageError:
-          # The first cycle shows wrong arguments; nothing is trained yet.
-          if not (runner.state['i_epoch'] or runner.state['i_cycle']):
-            session.discard()
-          raise
+        runner.train()
   finally:
     session.finalize()
 
