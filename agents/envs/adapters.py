@@ -217,7 +217,6 @@ class DeepMindWrapper(Wrapper):
     super().__init__(env)
     self._render_size = render_size
     self._camera_id = camera_id
-    self._rendered = False
 
   @functools.cached_property
   def observation_space(self) -> Any:
@@ -260,9 +259,6 @@ class DeepMindWrapper(Wrapper):
       raise ValueError(
         f"Cannot render in mode {mode!r}; only 'rgb_array' is available."
       )
-    if not self._rendered and hasattr(self._env.physics, 'data'):
-      _prepare_opengl(self)
-    self._rendered = True
     height, width = self._render_size
     return self._env.physics.render(height, width, camera_id=self._camera_id)
 
@@ -470,14 +466,14 @@ def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
     raise errors.EnvError(
       f'{name} returns {made!r}; it must return an environment.'
     )
-  # Its images may not be needed.
-  with contextlib.suppress(errors.UsageError):
-    if isinstance(made, gymnasium.Env):
+  if isinstance(made, gymnasium.Env):
+    # Its images may not be needed.
+    with contextlib.suppress(errors.UsageError):
       _choose_opengl(made)
-    elif render_mode and _is_of_dm_control(made):
-      _prepare_opengl(made)
-      # It has chosen how to render when it was imported.
-      importlib.reload(importlib.import_module('dm_control._render'))
+  elif render_mode and _is_of_dm_control(made):
+    _prepare_opengl(made)
+    # It has chosen how to render when it was imported.
+    importlib.reload(importlib.import_module('dm_control._render'))
   return adapt(made)
 
 

@@ -44,16 +44,13 @@ class RingMemory(base.MemoryBase):
     exclude_keys: Sequence[str] = ('/infos/*',),
   ) -> None:
     super().__init__(session, mode)
-    called = f'{{}} of memory {mode!r}'
-    self._steps, self._chunks = (
-      schema.convert(schema.Count, x, called.format(name))
-      for name, x in (
+    self._steps, self._chunks, self._overrun = (
+      schema.convert(schema.Count, value, f'{name} of memory {mode!r}')
+      for name, value in (
         ('chunk_sample_len', chunk_sample_len),
         ('buffer_chunk_len', buffer_chunk_len),
+        ('overrun', overrun),
       )
-    )
-    self._overrun = schema.convert(
-      schema.Count, overrun, called.format('overrun')
     )
     self._exclude = tuple(exclude_keys)
     self.capacity = self._find_capacity()
