@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from agents.run import messages
+from agents.run import locks, messages
+from agents.tools import graph_errors
 from agents.tools.tf1 import tf
 from planet.tools.attr_dict import AttrDict
 from planet.training import utility
@@ -23,6 +24,20 @@ def test_printed_steps_are_exact(tmp_path):
     'losses: step/loss = [16777217 1.5]',
     'losses: step/loss = [1099511627779 1.5]',
   ]
+
+
+def test_lines_that_cannot_be_written(monkeypatch):
+  """The error of the file arrives, not that of TensorFlow."""
+
+  def fail(*unused_args):
+    raise locks.Lost('gone')
+
+  monkeypatch.setattr(utility._logger, 'debug', fail)
+  step = tf.placeholder(tf.int64, ())
+  line = utility.print_metrics({'loss': tf.constant(1.5)}, step, 1, 'losses')
+  with graphs.session() as sess, pytest.raises(locks.Lost, match='gone'):
+    with graph_errors.unwrapped():
+      sess.run(line, {step: 1})
 
 
 def test_lines_of_batches_that_do_not_divide_the_interval(tmp_path):
