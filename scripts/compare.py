@@ -24,7 +24,14 @@ from types import ModuleType
 from agents.run import entry, errors
 from tests.originals.cases import Case
 
-_SYSTEMS = 'ppo', 'planet', 'batch_ppo', 'her', 'digideep'
+# Where the original is, by the module that compares it.
+_SYSTEMS = {
+  'ppo': 'the folder that contains pybullet_envs, such as site-packages',
+  'planet': 'a clone of google-research/planet',
+  'batch_ppo': 'a clone of google-research/batch-ppo',
+  'her': 'a clone of openai/baselines',
+  'digideep': 'a clone of sharif1093/digideep',
+}
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -72,12 +79,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = entry.Parser(prog='python -m scripts.compare', description=__doc__)
   add = parser.add_argument
-  text = (
-    'clone of google-research/planet, openai/baselines, sharif1093/digideep or '
-    'google-research/batch-ppo, or the folder that contains pybullet_envs, '
-    'such as site-packages'
-  )
-  add('path', help=text)
+  add('path', help=', or '.join(_SYSTEMS.values()))
   text = 'record the numbers in tests/data with the original instead'
   add('--record', action='store_true', help=text)
   add('--out', help='folder for all numbers; default: temporary')
@@ -91,7 +93,7 @@ def find_system(path: str, *names: str) -> ModuleType:
 
   Args:
     path: Clone of an original, or the folder with `pybullet_envs`.
-    *names: Modules to choose from.
+    *names: Modules to choose from, of `_SYSTEMS`.
 
   Raises:
     UsageError: If there is no such original.
@@ -101,9 +103,8 @@ def find_system(path: str, *names: str) -> ModuleType:
     if os.path.exists(os.path.join(path, system.ORIGINAL)):
       return system
   raise errors.UsageError(
-    f'{path} contains no original. Give a clone of google-research/planet, '
-    'openai/baselines, sharif1093/digideep or google-research/batch-ppo, or '
-    'the folder that contains pybullet_envs.'
+    f'{path} contains no original. Give '
+    f'{", or ".join(_SYSTEMS[x] for x in names)}.'
   )
 
 

@@ -703,7 +703,9 @@ def test_rows_without_an_original(tmp_path):
 def test_path_without_an_original(path, tmp_path):
   """This project is not the original, although it has a package `planet`."""
   entry = entry_lib.find('planet_small')
-  with pytest.raises(errors.UsageError, match='contains no original'):
+  with pytest.raises(
+    errors.UsageError, match='no original.*google-research.planet.$'
+  ):
     originals.train(entry, path, 0, str(tmp_path), str(tmp_path))
 
 
