@@ -4,6 +4,7 @@ A sampler is a function of data and a dict of options, `info`. `Compose` chains
 several samplers.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,16 @@ from agents.run import errors, references
 _MOST_DRAWS = 1000
 
 
+def reads(*options: str) -> Callable[[Any], Any]:
+  """Return a decorator of a sampler that reads only these options."""
+
+  def declare(function):
+    function.options = options
+    return function
+
+  return declare
+
+
 @references.nameable
 class Compose:
   """Apply functions one after another.
@@ -24,6 +35,9 @@ class Compose:
     functions: Each takes the result of the previous one and a dict of options,
       which it may extend, and returns new data. None ends the chain.
     info: Options for the first function; copied for each call.
+
+  Raises:
+    UsageError: If there is no function, or none that reads an option.
   """
 
   def __init__(
@@ -37,6 +51,12 @@ class Compose:
     self._functions = tuple(functions)
     for function in self._functions:
       toolbox.check_function(function, 'A function of the sampler')
+    known: list[Any] = [getattr(x, 'options', None) for x in self._functions]
+    # Functions of users read what they like.
+    if None not in known:
+      named = dict.fromkeys(itertools.chain(*known))
+      for name in info:
+        errors.find('Option of the sampler', name, named)
     self._info = info
 
   def __call__(self, data: Any) -> Any:
@@ -50,6 +70,7 @@ class Compose:
 
 
 @references.nameable
+@reads('mode')
 def pick_memory(memories: Mapping[str, Any], info: dict[str, Any]) -> Any:
   """Return the memory of the mode `info['mode']`, by default that of training.
 
@@ -61,6 +82,7 @@ def pick_memory(memories: Mapping[str, Any], info: dict[str, Any]) -> Any:
 
 
 @references.nameable
+@reads()
 def get_last_chunk(
   memory: Any, unused_info: Mapping[str, Any]
 ) -> dict[str, np.ndarray] | None:
@@ -69,6 +91,7 @@ def get_last_chunk(
 
 
 @references.nameable
+@reads('count')
 def take_episodes(
   memory: Any, info: dict[str, Any]
 ) -> dict[str, np.ndarray] | None:
@@ -86,6 +109,7 @@ def take_episodes(
 
 
 @references.nameable
+@reads('batch_size')
 def sample_replay(
   memory: Any, info: dict[str, Any]
 ) -> dict[str, np.ndarray] | None:
@@ -132,6 +156,7 @@ def sample_replay(
 
 
 @references.nameable
+@reads('agent', 'gamma', 'tau')
 def compute_advantages(
   chunk: Mapping[str, np.ndarray], info: dict[str, Any]
 ) -> dict[str, np.ndarray]:
@@ -155,9 +180,15 @@ def compute_advantages(
     The chunk with `/agents/<a>/artifacts/returns` and `advantages`, NaN in the
     half-step.
   """
-  prefix = f'/agents/{info["agent"]}/artifacts'
-  values, rewards = chunk[f'{prefix}/values'], chunk['/rewards']
-  gamma, tau = info['gamma'], info['tau']
+  for name in ('agent', 'gamma', 'tau'):
+    if name not in info:
+      raise errors.UsageError(
+        f'The args of the sampler have no {name}; add it.'
+      )
+  agent, gamma, tau = info['agent'], info['gamma'], info['tau']
+  prefix = f'/agents/{agent}/artifacts'
+  values = errors.find('Key of the chunk', f'{prefix}/values', chunk)
+  rewards = chunk['/rewards']
   baseline, advantage = values, np.zeros_like(values[:, -1])
   if tau is None:
     # Over a baseline of zero, the advantage is the return.

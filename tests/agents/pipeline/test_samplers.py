@@ -58,6 +58,23 @@ def test_compose_chains_and_stops():
   assert ends([]) is None
 
 
+def test_options_that_no_function_reads():
+  """Functions of users may read any."""
+  shipped = [samplers.pick_memory, samplers.sample_replay]
+  samplers.Compose(shipped, batch_size=64, mode='train')
+  with pytest.raises(errors.UsageError, match='Did you mean batch_size'):
+    samplers.Compose(shipped, batch_sise=64)
+  samplers.Compose([*shipped, lambda data, info: data], own=1)
+
+
+@pytest.mark.parametrize('missing', ['agent', 'gamma', 'tau'])
+def test_options_that_are_missing(missing):
+  info = {'agent': 'agent', 'gamma': 0.9, 'tau': None}
+  del info[missing]
+  with pytest.raises(errors.UsageError, match=f'have no {missing}; add it'):
+    samplers.compute_advantages({}, info)
+
+
 def test_memory_is_picked_by_mode(session):
   ring, _ = fill(session)
   assert samplers.pick_memory({'train': ring}, {}) is ring
