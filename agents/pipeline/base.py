@@ -1,7 +1,7 @@
 """Interfaces of the parts of a run: agents, explorers, memories."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -170,9 +170,12 @@ class ExplorerBase:
 
   Attributes:
     params: Those further arguments.
+    scores: Names of the statistics of its episodes; `{}` stands for the mode.
     timesteps: Number of frames, i.e. steps of all workers.
     n_episode: Number of finished episodes.
   """
+
+  scores: ClassVar[tuple[str, ...]] = ('/reward/{}/episodic',)
 
   def __init__(
     self,

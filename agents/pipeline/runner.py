@@ -53,7 +53,8 @@ class RunnerSettings(schema.Settings):
     keep_checkpoints: Newest checkpoints to keep, None for all. That of the best
       epoch stays as well, if `save_int` divides its number.
     memory_save: Which checkpoints include the memories.
-    score: Statistic that selects the best epoch.
+    score: Statistic that selects the best epoch, one of the `scores` of an
+      explorer, or any that parts of your own record.
   """
 
   called: ClassVar[str] = 'Setting {!r} of the runner'
@@ -136,6 +137,7 @@ class Runner:
         create = part(x, f'explorer {mode!r}')
         self.explorer[mode] = create(session, self.agents, mode=mode)
         session.on_close(self.explorer[mode].close)
+    self._check_score()
     self._initialize()
     if session.is_loading:
       self.load()
@@ -291,6 +293,15 @@ class Runner:
     self.state.update(state)
     self._began = time.monotonic()
 
+  def _check_score(self):
+    """Refuse a score that is never recorded; parts of users record any."""
+    score, explorers = self._settings.score, self.explorer.values()
+    parts = self, *self.agents.values(), *explorers
+    if all(map(toolbox.is_own, parts)) and not score.startswith('/update/'):
+      modes = 'train', 'test'
+      known = [x.format(y) for e in explorers for x in e.scores for y in modes]
+      errors.find('Score of the runner', score, dict.fromkeys(known))
+
   def _run_epochs(self):
     """Run the rest of the epochs; yields None after each cycle and epoch."""
     state, settings = self.state, self._settings
@@ -412,6 +423,11 @@ class Runner:
       info(
         f'Best {_plain(self._settings.score)}: {state["best_score"]:.4g} '
         f'in epoch {state["best_epoch"]}.'
+      )
+    elif done:
+      self.session.logger.warn(
+        f'No epoch is the best: {self._settings.score}, the score of the '
+        'runner, has not been recorded.'
       )
     path = self.session.path
     if path:

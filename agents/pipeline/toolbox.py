@@ -163,6 +163,11 @@ def list_foreign(tree: Mapping[str, Any]) -> list[str]:
   return sorted(x for x in found if not _OWN.covers(x))
 
 
+def is_own(part: Any) -> bool:
+  """Return whether the class of a part belongs to this project."""
+  return _OWN.covers(type(part).__module__)
+
+
 def list_packages(tree: Mapping[str, Any]) -> list[str]:
   """Return the packages of this project that a tree uses."""
   found = {name.partition('.')[0] for _, name in list_names(tree)}

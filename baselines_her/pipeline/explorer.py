@@ -31,6 +31,8 @@ class HERExplorer(ExplorerBase):
     venv: Vector of environments of the worker.
   """
 
+  scores = '/success/{}', '/q/{}'
+
   def __init__(
     self,
     session: session_lib.Session,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from agents import pipeline
-from agents.pipeline import checkpoints, main, runner
+from agents.pipeline import checkpoints, gym_explorer, main, runner
 from agents.pipeline.loader import Loader
 from agents.run import checkpoint, errors, schema
 from agents.tools.tf1 import tf
@@ -202,6 +202,25 @@ def test_best_score_is_that_of_a_test(tmp_path):
   assert state['best_epoch'] == 4
   log = (tmp_path / 'all' / 'run' / 'report.log').read_text()
   assert log.count('test return -') == 1
+
+
+def make_runner(score, kind):
+  """Runner with an explorer that has not been started."""
+  made = runner.Runner({'runner': {'score': score}})
+  made.agents, made.explorer = {}, {'train': object.__new__(kind)}
+  return made
+
+
+def test_scores_that_nothing_records(tmp_path):
+  """Are refused, unless a part of the user might record them."""
+  for score in ('/reward/test/episodic', '/update/loss'):
+    make_runner(score, gym_explorer.GymExplorer)._check_score()
+  make_runner('/mine', toy.NumberExplorer)._check_score()
+  with pytest.raises(errors.UsageError, match='Did you mean /reward/test'):
+    make_runner('/reward/test', gym_explorer.GymExplorer)._check_score()
+  assert start(tmp_path, score='/mine') == 0
+  log = (tmp_path / 'all' / 'run' / 'report.log').read_text()
+  assert '/mine, the score of the runner, has not been recorded' in log
 
 
 def test_without_tests(tmp_path):

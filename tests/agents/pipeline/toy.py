@@ -26,6 +26,7 @@ cpanel = {
   'signal_at': None,
   'test_interval': 1,
   'test_act': True,
+  'score': '/reward/test/episodic',
 }
 
 
@@ -43,6 +44,7 @@ def gen_params(cpanel):
       'memory_save': cpanel['memory_save'],
       'test_int': cpanel['test_interval'],
       'test_act': cpanel['test_act'],
+      'score': cpanel['score'],
     },
     'memory': {'train': {'name': f'{here}.ListMemory'}},
     'agents': {
