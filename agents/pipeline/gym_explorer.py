@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 import os
 from collections.abc import Mapping
 from importlib import util
@@ -268,13 +269,29 @@ class GymExplorer(base.ExplorerBase):
   def _check_agents(self):
     observed, spaces = self._envs.get('spaces')[0][0]
     self._spaces = json.dumps([observed, spaces])
+    self._action_spaces = spaces
     one = len(self.agents) == 1 and set(spaces) == {'agent'}
-    if not one and set(self.agents) != set(spaces):
+    if one:
+      self._action_spaces = dict.fromkeys(self.agents, spaces['agent'])
+    elif set(self.agents) != set(spaces):
       self.close()
       raise errors.UsageError(
         f'The environment takes actions of {", ".join(sorted(spaces))}, but '
         f'the agents are {", ".join(sorted(self.agents))}; give the agents '
         'the names of the actions.'
+      )
+
+  def _check_actions(self, name, actions):
+    """Refuse actions of another size than those of the environment."""
+    space, workers = self._action_spaces[name], self._num_workers
+    dim = space['dim'] if space['typ'] == 'Box' else []
+    size = workers * math.prod(dim)
+    if actions.shape[:1] != (workers,) or actions.size != size:
+      raise errors.UsageError(
+        f'Agent {name!r} chooses actions of shape {actions.shape}, but those '
+        f'of the environment have the shape {dim} for each of {workers} '
+        'workers; set the dim of its action_space, if it has one, to that '
+        'shape.'
       )
 
   def _begin(self, observations):
@@ -309,6 +326,7 @@ class GymExplorer(base.ExplorerBase):
           self._settings.deterministic,
         )
       actions[name] = np.asarray(result['actions'])
+      self._check_actions(name, actions[name])
       chunk.put(time, f'/agents/{name}/actions', actions[name])
       chunk.put(time, f'/agents/{name}/hidden_state', self._hidden[name])
       for key, value in (result.get('artifacts') or {}).items():

@@ -35,6 +35,14 @@ def column(chunk, key, index=0):
   return chunk[key][..., index].tolist()
 
 
+def test_actions_of_another_size(session):
+  """Many environments would read the first one only."""
+  agent = toy_agents.CountingAgent(session, size=2)
+  explorer = make(session, {'agent': agent}, num_workers=2)
+  with pytest.raises(errors.UsageError, match=r'shape \[1\] for each of 2'):
+    explorer.update()
+
+
 @pytest.mark.parametrize('count', [0, 2])
 def test_chunk_of_two_workers(session, count):
   """Acceptance test 2: episodes of 3 steps, chunks of 5 and a half-step."""
