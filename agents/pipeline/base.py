@@ -1,6 +1,6 @@
 """Interfaces of the parts of a run: agents, explorers, memories."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -75,6 +75,32 @@ class AgentBase:
       `artifacts`, a dict of further arrays [workers, ...] to store.
     """
     raise NotImplementedError
+
+  def find_observation(
+    self,
+    observations: Mapping[str, np.ndarray],
+    dim: Sequence[int],
+    key: str = 'agent',
+  ) -> np.ndarray:
+    """Return an observation that the agent learns from, [workers, ...].
+
+    Args:
+      observations: Dict from path to array [workers, ...].
+      dim: Shape in the description of the observations.
+      key: Path of the observation.
+
+    Raises:
+      UsageError: If there is none, or it has another shape.
+    """
+    observed = errors.find('Observation', key, observations)
+    shape = np.shape(observed)[1:]
+    if shape != tuple(dim):
+      raise errors.UsageError(
+        f'Observations {key!r} have the shape {shape}, but the dim of the '
+        f'observation_space of agent {self.name!r} is {list(dim)}; make them '
+        'equal.'
+      )
+    return observed
 
   def random_action_generator(
     self, envs: Any, num_workers: int

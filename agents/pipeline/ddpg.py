@@ -8,7 +8,7 @@ import annotated_types
 import numpy as np
 
 from agents.pipeline import base, toolbox
-from agents.run import errors, references, schema
+from agents.run import references, schema
 from agents.tools import layers as layers_lib
 from agents.tools.tf1 import tf
 
@@ -81,13 +81,7 @@ class DDPGAgent(base.AgentBase):
     self, observations, hidden_state, masks, deterministic=False
   ) -> dict[str, Any]:
     with self.session.profiler('graph'):
-      observed = errors.find('Observation', self._key, observations)
-      if np.shape(observed)[1:] != (self._size,):
-        raise errors.UsageError(
-          f'Observations {self._key!r} have the shape {np.shape(observed)[1:]},'
-          f' but the dim of the observation_space of agent {self.name!r} is '
-          f'{[self._size]}; make them equal.'
-        )
+      observed = self.find_observation(observations, [self._size], self._key)
       actions = self.policy.act(observed)
     if not deterministic:
       actions = self._explore(actions, self._noise.step(masks))

@@ -56,6 +56,7 @@ class PPOAgent(base.AgentBase):
     super().__init__(session, memory, name, action_space, sampler)
     base.check_processes(self.session.comm, self.name, 'use agents.train_ppo')
     observ_shape = base.find_shape(observation_space, 'observations', False)
+    self._observ_shape = observ_shape
     # Callables spare the preparations of each `Session.run`.
     self._make = self.session.tf_session().make_callable
     self._packing: Any = {}
@@ -76,8 +77,9 @@ class PPOAgent(base.AgentBase):
     [workers].
     """
     with self.session.profiler('graph'):
+      observed = self.find_observation(observations, self._observ_shape)
       action, *parameters, state = self._act(
-        not deterministic, observations['agent'], hidden_state * masks
+        not deterministic, observed, hidden_state * masks
       )
     return {
       'actions': action,

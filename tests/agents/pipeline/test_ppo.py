@@ -273,6 +273,15 @@ def test_evaluation_takes_means_and_counts_nothing():
     np.testing.assert_equal(before, sess.run(find_variables()))
 
 
+def test_observations_of_another_shape():
+  """Than the tree says; not an error of TensorFlow."""
+  with make_agent(make_config()) as agent:
+    observ = {'agent': np.zeros((2, OBSERV + 1), np.float32)}
+    masks = np.zeros((2, 1), np.float32)
+    with pytest.raises(errors.UsageError, match=f'is .{OBSERV}.; make them'):
+      agent.action_generator(observ, agent.reset_hidden_state(2), masks)
+
+
 def test_memory_of_network_begins_with_the_episode():
   """States of recurrent networks are those of explorers, masks reset them."""
   config = make_config(network=networks.recurrent_gaussian)
