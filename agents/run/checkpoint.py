@@ -489,7 +489,7 @@ def _find_damaged_variables(path):
     for name, shape in reader.get_variable_to_shape_map().items()
   )
   data = glob.glob(glob.escape(path) + '.data-*-of-*')
-  size = sum(os.path.getsize(x) for x in data)
+  size = sum(os.path.getsize(x) for x in data if os.path.isfile(x))
   if not data or size < least:
     return f'its data has {size} bytes instead of {least}'
   return None

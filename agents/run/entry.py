@@ -5,6 +5,7 @@ import errno
 import functools
 import io
 import os
+import re
 import select
 import signal
 import sys
@@ -166,12 +167,35 @@ def explain(error: Exception) -> tuple[int, str | None]:
       'Error: There is not enough memory. Lower what needs most of it, such as '
       f'the batch size. {details}'.strip()
     )
-  if isinstance(error, OSError) and error.errno in _SYSTEM | _MISPLACED:
-    where = f' ({error.filename})' if error.filename else ''
-    wrong = 'Move it away. ' if error.errno in _MISPLACED else ''
+  number, path = _find_cause(error)
+  if number:
+    # The file that stands in the place of a folder, not what would be in it.
+    while number == errno.ENOTDIR and path and not os.path.lexists(path):
+      path = os.path.dirname(path)
+    where = f' ({path})' if path else ''
+    wrong = 'Move it away. ' if number in _MISPLACED else ''
     again = f'{wrong}Repeat the command to continue.'
-    return 1, f'Error: {error.strerror}{where}. {again}'
+    return 1, f'Error: {os.strerror(number)}{where}. {again}'
   return 1, None
+
+
+def _find_cause(error):
+  """Return the number of an error of the system, 0 for others, and the file.
+
+  TensorFlow only has the words, after the file.
+  """
+  known = _SYSTEM | _MISPLACED
+  if isinstance(error, OSError):
+    number = error.errno if error.errno in known else 0
+    # The second is the final name of a file that is written completely.
+    return number, error.filename2 or error.filename
+  if type(error).__module__.startswith('tensorflow.'):
+    text = str(error).replace(' is not a directory', '; Not a directory')
+    for number in known:
+      found = re.search(f'(/.*); {os.strerror(number)}$', text, re.MULTILINE)
+      if found:
+        return number, re.sub(r'\.tmp[0-9a-f]{32}$', '', found[1])
+  return 0, None
 
 
 def _ranks():

@@ -258,16 +258,18 @@ def save_variables(folder, steps):
 
 
 @pytest.mark.parametrize('ending', ['.index', '.data-00000-of-00001'])
-@pytest.mark.parametrize('length', [0, 10, None])
+@pytest.mark.parametrize('length', [0, 10, None, 'folder'])
 def test_truncated_variables(tmp_path, caplog, ending, length):
   """Both files count; a run goes on from the checkpoint before."""
   variable, saver = save_variables(tmp_path, [5, 40])
   newest, older = str(tmp_path / 'model.ckpt-40'), tmp_path / 'model.ckpt-5'
   assert checkpoint.newest_step(str(tmp_path)) == 40
-  if length is None:
-    os.remove(newest + ending)
-  else:
+  if isinstance(length, int):
     os.truncate(newest + ending, length)
+  else:
+    os.remove(newest + ending)
+  if length == 'folder':
+    os.mkdir(newest + ending)
   assert checkpoint.newest_step(str(tmp_path)) == 5 and not caplog.messages
   with tf.Session() as sess:
     utility.initialize_variables(sess, saver, str(tmp_path))

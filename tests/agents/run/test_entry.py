@@ -121,6 +121,12 @@ NO_PLACE = "No usable temporary directory found in ['/tmp']"
     (RuntimeError('x; File too large'), 1, 'ulimit -f'),
     (OSError(errno.EIO, 'Input/output error', 'f'), 1, 'error (f)'),
     (OSError(errno.EISDIR, 'Is a directory', 'f'), 1, '(f). Move it away.'),
+    (
+      OSError(errno.ENOTDIR, 'Not a directory', f'{__file__}/best/x'),
+      1,
+      'test_entry.py). Move it away.',
+    ),
+    (OSError(errno.EISDIR, 'Is a directory', '.x', None, 'f'), 1, '(f). Move'),
     (FileNotFoundError(2, NO_PLACE), 1, 'TMPDIR'),
     (MemoryError('Unable to allocate 7 TiB'), 1, 'batch size. Unable to'),
     (RuntimeError('x:\nOOM when allocating y\n[[z]]'), 1, 'size. OOM'),
@@ -137,6 +143,25 @@ def test_exit_codes(capsys, error, code, words):
   with pytest.raises(KeyError):
     entry.run(lambda: fail(KeyError('bug')))
   assert entry.run(lambda: 3) == 3 and entry.run(lambda: 'text') == 0
+
+
+def test_files_of_tensorflow(tmp_path, capsys):
+  """Its errors are sentences, too; each names the file."""
+  from agents.tools.tf1 import tf
+
+  (tmp_path / 'train').touch()
+  (tmp_path / 'checkpoint' / 'x').mkdir(parents=True)
+  folder = str(tmp_path / 'train')
+  for write, name in (
+    (lambda: tf.summary.FileWriter(folder), 'train'),
+    (
+      lambda: tf.train.update_checkpoint_state(str(tmp_path), 'x'),
+      'checkpoint',
+    ),
+  ):
+    assert entry.run(write) == 1
+    said = capsys.readouterr().err
+    assert f' directory ({tmp_path / name}). Move it away.' in said
 
 
 RANKS = """
