@@ -159,7 +159,8 @@ class ScaledVectorEnv(batch_env.VectorEnv):
   """
 
   group = _Rows
-  _arrays: Any = None  # from the first reset on
+  _arrays: Any = None
+  _attached = False  # from the first reset on
 
   def __init__(
     self,
@@ -181,6 +182,13 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     self.observation_space = self._ranges.observation_space
     # Any action is clipped.
     self.action_space = wrappers.unbounded(self._ranges.action_space)
+    try:
+      # Already here, so that a lack of memory is known before a run begins.
+      first = np.empty(self.observation_space.shape, self._raw_observ_dtype)
+      self._arrays = self._allocate(first)
+    except BaseException:
+      self.close()
+      raise
 
   def step(self, actions: np.ndarray) -> tuple:
     """Step all environments.
@@ -217,10 +225,13 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     indices = np.arange(len(self)) if indices is None else indices
     self._steps[indices] = 0
     observ = super().reset(indices)
-    if self._arrays is None:
+    if not self._attached:
       # The first observation tells the type; spaces may name another one.
-      self._arrays = self._allocate(observ[0])
+      if not np.can_cast(observ.dtype, self._raw_observ_dtype):
+        self._arrays.close()
+        self._arrays = self._allocate(observ[0])
       self.call('attach', np.arange(len(self)), arrays=self._arrays)
+      self._attached = True
     else:
       observ = self._arrays.observ[indices]
     return self._convert(observ, indices)

@@ -1,6 +1,8 @@
 """Batches with wrappers for all environments at once."""
 
+import errno
 import functools
+import multiprocessing
 import os
 import signal
 
@@ -9,6 +11,7 @@ import pytest
 
 from agents.envs import adapters, spaces
 from agents.envs.batch_env import BatchEnv
+from agents.run import errors
 from agents.tools import wrappers
 from agents.tools.continuous import ScaledVectorEnv
 from tests import processes, scripted_envs
@@ -153,3 +156,16 @@ def test_death_of_a_worker(start, number):
   env.close()
   assert not processes.wait_for_end(pids)
   assert not os.path.exists(f'/dev/shm/{block}')
+
+
+def test_no_shared_memory(start, monkeypatch):
+  """Known before anything of a run is written, and no process stays."""
+
+  def fail(*unused):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+  monkeypatch.setattr(os, 'posix_fallocate', fail)
+  before = {*multiprocessing.active_children()}
+  with pytest.raises(errors.Failure, match='shm-size'):
+    start([scripted_envs.VectorEnv] * 2, None, 2)
+  assert {*multiprocessing.active_children()} <= before
