@@ -143,7 +143,7 @@ class GymEnv(_Adapter):
 
   def __init__(self, env: Any):
     super().__init__(env)
-    interfaces.skip_checks_of_gym()
+    interfaces.mend_gym()
     self._started = False
     self._seed: int | None = None
     self._fit = spaces.fitting(self.action_space)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import vector
+from agents.envs import vector, wrappers
 
 
 class VectorEnv(vector.Vector):
@@ -80,7 +80,8 @@ class BatchEnv(VectorEnv):
   """Combine environments to step them in a batch.
 
   Args:
-    envs: List of environments with equal spaces.
+    envs: List of environments with equal spaces; those of gymnasium and gym
+      are adapted.
     blocking: Whether to step one environment after another. Otherwise `step`
       and `reset` of the environments are called with `blocking=False` and
       return promises; all start before the first result is collected.
@@ -88,11 +89,7 @@ class BatchEnv(VectorEnv):
 
   def __init__(self, envs: Sequence[Any], blocking: bool):
     self.group = vector.Group if blocking else _Promising
-    super().__init__([functools.partial(_same, env) for env in envs])
-
-
-def _same(env):
-  return env
+    super().__init__([functools.partial(wrappers.adapted, x) for x in envs])
 
 
 def check_actions(space: Any, actions: np.ndarray) -> None:

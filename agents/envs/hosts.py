@@ -34,6 +34,7 @@ from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import resource_tracker
 from typing import Any
 
+from agents.envs import interfaces, wrappers
 from agents.run import errors, stopping
 
 _START_METHOD = 'spawn'
@@ -221,7 +222,8 @@ class Async(RemoteEnv):
   """Create an environment in a thread or process and step it from here.
 
   Args:
-    constructor: Function without arguments that returns the environment.
+    constructor: Function without arguments that returns the environment; those
+      of gymnasium and gym are adapted.
     strategy: Either `thread` or `process`. Processes need a constructor that
       can be pickled; they neither import the main program again nor load
       TensorFlow.
@@ -234,7 +236,12 @@ class Async(RemoteEnv):
   """
 
   def __init__(self, constructor: Callable[[], Any], strategy: str = 'thread'):
-    super().__init__(EnvHost(constructor, strategy))
+    create = functools.partial(_create_adapted, constructor)
+    super().__init__(EnvHost(create, strategy))
+
+
+def _create_adapted(constructor):
+  return wrappers.adapted(constructor())
 
 
 class ExternalProcess(Async):
@@ -272,6 +279,7 @@ def _start_thread(constructor, close_timeout):
 def _start_process(constructor, close_timeout):
   import cloudpickle
 
+  interfaces.mend_gym()
   context: Any = multiprocessing.get_context(_START_METHOD)
   ours, theirs = context.Pipe()
   # No daemon, as these may not have hosts of their own.

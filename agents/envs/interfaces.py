@@ -82,11 +82,16 @@ def read_step(result: Any) -> tuple[Any, Any, Any, bool, Any]:
   return observ, reward, bool(done) and not truncated, truncated, info
 
 
-def skip_checks_of_gym() -> None:
-  """Let gym 0.25 step environments without its checker, which fails on NumPy 2.
+def mend_gym() -> None:
+  """Let gym 0.25 work with NumPy 2, on which two of its parts fail.
 
-  `gym.make` adds it, and may be called in the module of a user.
+  These are the checker, which `gym.make` adds, and may be called in the module
+  of a user, and generators that are sent to another process.
   """
+  seeding: Any = sys.modules.get('gym.utils.seeding')
+  if hasattr(seeding, 'RandomNumberGenerator'):
+    kind = seeding.RandomNumberGenerator
+    kind.__reduce__ = lambda self: (kind, (self.bit_generator,))
   module: Any = sys.modules.get('gym.wrappers.env_checker')
   if module:
     module.env_reset_passive_checker = lambda env, **kwargs: env.reset(**kwargs)
@@ -127,7 +132,7 @@ class Lenient(gymnasium.Wrapper):
 
   def __init__(self, env: gymnasium.Env, render_mode: str | None = None):
     super().__init__(env)
-    skip_checks_of_gym()
+    mend_gym()
     self._takes_mode = takes(env.render, 'mode', loosely=False)
     own = env.render_mode or (
       (render_mode or 'rgb_array') if self._takes_mode else None

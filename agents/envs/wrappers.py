@@ -38,11 +38,7 @@ class Wrapper:
   adapts = False
 
   def __init__(self, env: Any):
-    self._env = env
-    if not self.adapts and isinstance(env, _foreign()):
-      from agents.envs import adapters
-
-      self._env = adapters.adapt(env)
+    self._env = env if self.adapts else adapted(env)
 
   def __getattr__(self, name: str) -> Any:
     # Copying and unpickling look for names before `_env` exists.
@@ -57,10 +53,14 @@ class Wrapper:
     return self._env.reset(*args, **kwargs)
 
 
-def _foreign():
-  """Return the base classes of environments of other libraries."""
+def adapted(env: Any) -> Any:
+  """Return an environment; those of gymnasium and gym are adapted."""
   modules: list[Any] = [sys.modules.get(x) for x in ('gymnasium', 'gym')]
-  return tuple(x.Env for x in modules if hasattr(x, 'Env'))
+  if not isinstance(env, tuple(x.Env for x in modules if hasattr(x, 'Env'))):
+    return env
+  from agents.envs import adapters
+
+  return adapters.adapt(env)
 
 
 @references.nameable

@@ -10,7 +10,14 @@ import pytest
 
 gym = pytest.importorskip('gym')
 
-from agents.envs import adapters, check, contract, probe  # noqa: E402
+from agents.envs import (  # noqa: E402
+  adapters,
+  batch_env,
+  check,
+  contract,
+  hosts,
+  probe,
+)
 from agents.run import errors  # noqa: E402
 from agents.tools import continuous  # noqa: E402
 from tests.agents.envs import odd_gymnasium, old_envs  # noqa: E402
@@ -189,3 +196,28 @@ def test_spaces_of_gym_in_gymnasium():
     assert isinstance(space, gymnasium.Space)
     assert pickle.loads(pickle.dumps(space)) == space
   assert env.observation_space['a'].contains(np.zeros(3, np.float32))
+
+
+@pytest.mark.parametrize('library', [gym, gymnasium])
+@pytest.mark.parametrize('process', [False, True])
+def test_batches_without_wrappers(library, process):
+  """The interface is that of the wrappers, which may be left out."""
+
+  def make():
+    return library.make('Pendulum-v1')
+
+  envs = [hosts.ExternalProcess(make) if process else make()]
+  batch = batch_env.BatchEnv(envs, blocking=not process)
+  assert batch.reset().shape == (1, 3)
+  observ, reward, done, info = batch.step(np.zeros((1, 1), np.float32))
+  assert observ.shape == (1, 3) and reward.shape == (1,)
+  assert not done[0] and info == ({},)
+  batch.close()
+
+
+def test_a_space_that_has_drawn_goes_to_a_process():
+  made = old_envs.Old()
+  made.action_space.sample()
+  env = hosts.ExternalProcess(lambda: made)
+  assert env.reset().shape == (2,)
+  env.close()
