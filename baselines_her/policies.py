@@ -104,7 +104,7 @@ def load(path: str | os.PathLike[str], trust: references.Trusted = None) -> Any:
       if not hasattr(policy, 'get_actions') or 'env_name' not in policy.info:
         raise ValueError(f'it holds {policy!r:.80}, which is no policy')
       return policy
-  except references.NotTrusted:
+  except errors.UsageError:
     raise
   except Exception as error:  # Whatever damaged bytes may lead to.
     raise errors.UsageError(

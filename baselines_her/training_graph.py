@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from agents import utility
+from agents.run import references
 from agents.tools.tf1 import tf
 from baselines_her import losses, mpi, tf_util, util
 from baselines_her.actor_critic import ActorCritic
@@ -129,7 +130,10 @@ class TrainingGraph:
     settings, dims = self._settings, self._dims
     sizes = {'hidden': settings.hidden, 'layers': settings.layers}
     kind: Any = settings.network_class
-    return (kind if callable(kind) else util.import_function(kind))(
+    if not callable(kind):
+      # It has been checked where the run was read.
+      kind = references.resolve(kind, references.EVERYTHING)
+    return kind(
       inputs,
       dimo=dims['o'],
       dimg=dims['g'],

@@ -14,8 +14,26 @@ import numpy as np
 import agents
 import baselines_her
 import planet
+from agents import networks
+from baselines_her import actor_critic
+from planet.control import planning
+
+
+# Parts that only this program knows.
+def policy(*args, **kwargs):
+  return networks.feed_forward_gaussian(*args, **kwargs)
+
+
+class Networks(actor_critic.ActorCritic):
+  pass
+
+
+def plan(*args, **kwargs):
+  return planning.cross_entropy_method(*args, **kwargs)
+
 
 PPO = dict(
+  network=policy,
   num_agents=2,
   update_every=2,
   eval_episodes=2,
@@ -24,8 +42,16 @@ PPO = dict(
   policy_layers=[8],
   value_layers=[8],
 )
-HER = dict(n_cycles=1, n_batches=2, batch_size=16, hidden=8, n_test_rollouts=1)
+HER = dict(
+  network=Networks,
+  n_cycles=1,
+  n_batches=2,
+  batch_size=16,
+  hidden=8,
+  n_test_rollouts=1,
+)
 PLANET = dict(
+  planner=plan,
   train_steps=4,
   test_steps=4,
   batch_shape=[2, 3],
@@ -70,7 +96,7 @@ def check(system, folder):
   assert records[-1]['environment_steps'] <= SYSTEMS[system][1]
   assert list(train(system, folder)) == [], 'nothing to do'
 
-  with system.load(records[0]['logdir']) as agent:
+  with system.load(records[0]['logdir'], trust='__main__') as agent:
     env = agent.make_env()
     observation, info = env.reset(seed=1)
     assert isinstance(env, gymnasium.Env) and isinstance(info, dict)

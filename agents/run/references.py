@@ -11,8 +11,10 @@ import dis
 import functools
 import importlib
 import numbers
+import operator
 import pkgutil
 import re
+import sys
 import types
 import zlib
 from collections.abc import Callable, Iterable
@@ -230,16 +232,15 @@ def _list_code(code):
 def resolve(name: str, trust: Trust = NOTHING) -> Any:
   """Return the object with a name of the form `module:qualname`, or `module:`.
 
+  Those of `__main__` may have another form, see `name_of`.
+
   Raises:
     NotTrusted: If a file may not use the name.
     UsageError: If the module or the name in it does not exist, or the name
       stands for an object that cannot be found, see `name_of`.
   """
   if name.startswith('<'):
-    raise errors.UsageError(
-      f'This run used the object {name}, which cannot be restored by name; '
-      'pass one that your own module defines, as `module:name`.'
-    )
+    return _find_in_main(name, trust)
   check_place(name.partition(':')[0], name, trust)
   try:
     try:
@@ -250,6 +251,23 @@ def resolve(name: str, trust: Trust = NOTHING) -> Any:
   except (ImportError, AttributeError, ValueError) as error:
     raise errors.UsageError(f'Cannot find {name!r}: {error}.') from None
   check_value(value, name, trust)
+  return value
+
+
+def _find_in_main(name, trust):
+  """Return the same object of the main program, such as a notebook."""
+  qualname = re.sub('^<__main__:|-.*|>$', '', name)
+  value = None
+  with contextlib.suppress(AttributeError):
+    value = operator.attrgetter(qualname)(sys.modules['__main__'])
+  if value is None or not is_same(name, name_of(value)):
+    raise errors.UsageError(
+      f'This run used the object {name}, which cannot be restored by name; '
+      'load it in the program or notebook that defines this object, or train '
+      'with one that a module of yours defines, as `module:name`.'
+    )
+  if not trust.covers(f'__main__:{qualname}'):
+    raise _refusal(f'__main__:{qualname}')
   return value
 
 

@@ -3,6 +3,8 @@
 import collections
 import functools
 import re
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -35,6 +37,25 @@ def test_what_no_name_finds(value, name):
   assert references.name_of(value).startswith(name)
   with pytest.raises(errors.UsageError, match='cannot be restored'):
     references.resolve(name, references.EVERYTHING)
+
+
+def test_objects_of_the_main_program(monkeypatch):
+  """Found where they are the same, and trusted."""
+  main = types.ModuleType('__main__')
+  text = 'class Net:\n  part = 1\ndef f():\n  return {}\ng = lambda: 1\n'
+  exec(text.format(1), main.__dict__)
+  monkeypatch.setitem(sys.modules, '__main__', main)
+  trust = references.Trust(('__main__',))
+  names = [references.name_of(x) for x in (main.Net, main.f)]
+  assert [references.resolve(x, trust) for x in names] == [main.Net, main.f]
+  for name in names:
+    with pytest.raises(references.NotTrusted, match="trust='__main__'"):
+      references.resolve(name)
+  unknown = references.name_of(main.g), '<__main__:None>', '<__main__:Net.part>'
+  exec(text.format(2), main.__dict__)
+  for name in (names[1], *unknown, '<__main__:>', '<Net>'):
+    with pytest.raises(errors.UsageError, match='notebook that defines'):
+      references.resolve(name, trust)
 
 
 def define(text, **around):
