@@ -113,9 +113,9 @@ def name_of(value: Any) -> str:
 
   Returns:
     `module:qualname` if another process can find the object by it, `module:`
-    for a module, otherwise a text in angle brackets, which `resolve` refuses.
-    That of a function or a `functools.partial` depends on code and values, also
-    of its globals.
+    for a module, otherwise a text in angle brackets, with `()` for what is no
+    function or class. That of a function or a `functools.partial` depends on
+    code and values, also of its globals.
   """
   if isinstance(value, types.ModuleType) and value.__name__ != '__main__':
     return f'{value.__name__}:'
@@ -125,7 +125,9 @@ def name_of(value: Any) -> str:
     with contextlib.suppress(ImportError, AttributeError, ValueError):
       if pkgutil.resolve_name(name) is value:
         return name
-  return f'<{name}{_digest(value)}{_digest_around(value)}>'
+  is_made = known is not value and not isinstance(value, functools.partial)
+  call = '()' if is_made else ''
+  return f'<{name}{_digest(value)}{_digest_around(value)}>{call}'
 
 
 def is_same(stored: Any, given: Any) -> bool:
@@ -133,7 +135,7 @@ def is_same(stored: Any, given: Any) -> bool:
 
   Args:
     stored: Data of a run; earlier versions did not tell apart functions with
-      the same code and other globals.
+      the same code and other globals, nor classes and their instances.
     given: Data of a command.
   """
   if isinstance(stored, list) and isinstance(given, list):
@@ -141,7 +143,7 @@ def is_same(stored: Any, given: Any) -> bool:
     return len(stored) == len(given) and all(is_same(x, y) for x, y in pairs)
   if isinstance(stored, str) and isinstance(given, str):
     earlier = re.sub(r'(<.*-[0-9a-f]{8})-[0-9a-f]{8}>', r'\1>', given)
-    return stored in (given, earlier)
+    return stored in (given, earlier, re.sub(r'(<.*>)\(\)$', r'\1', given))
   return stored == given
 
 
@@ -262,9 +264,10 @@ def _find_in_main(name, trust):
     value = operator.attrgetter(qualname)(sys.modules['__main__'])
   if value is None or not is_same(name, name_of(value)):
     raise errors.UsageError(
-      f'This run used the object {name}, which cannot be restored by name; '
-      'load it in the program or notebook that defines this object, or train '
-      'with one that a module of yours defines, as `module:name`.'
+      f'This run used the object {name}, which cannot be restored by name '
+      'here. Functions and classes of a program or notebook are found in that '
+      'program, unless they change; what a module of yours defines is found '
+      'everywhere, as `module:name`.'
     )
   if not trust.covers(f'__main__:{qualname}'):
     raise _refusal(f'__main__:{qualname}')

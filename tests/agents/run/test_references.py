@@ -51,10 +51,10 @@ def test_objects_of_the_main_program(monkeypatch):
   for name in names:
     with pytest.raises(references.NotTrusted, match="trust='__main__'"):
       references.resolve(name)
-  unknown = references.name_of(main.g), '<__main__:None>', '<__main__:Net.part>'
+  unknown = *map(references.name_of, (main.g, main.Net())), '<__main__:>'
   exec(text.format(2), main.__dict__)
-  for name in (names[1], *unknown, '<__main__:>', '<Net>'):
-    with pytest.raises(errors.UsageError, match='notebook that defines'):
+  for name in (names[1], *unknown, '<__main__:Net.part>', '<Net>'):
+    with pytest.raises(errors.UsageError, match='are found in that program'):
       references.resolve(name, trust)
 
 
@@ -102,6 +102,7 @@ def test_runs_of_earlier_versions_are_the_same():
   assert re.fullmatch('<__main__:f-[0-9a-f]{8}>', earlier)
   assert references.is_same(earlier, name) and references.is_same(name, name)
   assert references.is_same([f'gym_{earlier}', 1], [f'gym_{name}', 1])
+  assert references.is_same(f'<{__name__}:Named>', references.name_of(Named()))
   other = references.name_of(define('return LIMIT', LIMIT=4))
   assert not references.is_same(name, other)
   assert not references.is_same([name], [name, name])
