@@ -14,7 +14,7 @@ from agents.envs import guard, spaces
 from agents.envs.hosts import Async as Async
 from agents.envs.hosts import ExternalProcess as ExternalProcess
 from agents.envs.wrappers import ChangeObservation, Wrapper
-from agents.run import references
+from agents.run import references, schema
 
 # Entry of the info of an action that took fewer steps than it is repeated.
 STEPS_OF_ACTION = 'steps_of_action'
@@ -135,12 +135,14 @@ class Counted(Wrapper):
     duration: Number of steps that subclasses use as their limit.
 
   Raises:
+    UsageError: If the duration is no number of steps.
     RuntimeError: If stepped after the episode has ended.
   """
 
   def __init__(self, env: Any, duration: int):
     super().__init__(env)
-    self._duration = duration
+    called = f'The duration of {type(self).__name__}'
+    self._duration = schema.convert(schema.Positive, duration, called)
     self._step: Any = None
 
   def step(self, action: Any) -> tuple:

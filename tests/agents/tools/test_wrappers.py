@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from agents.envs.wrappers import OneHotAction, OwnRandomness
+from agents.run import errors
 from agents.tools import wrappers
 from agents.tools.mock_environment import MockEnvironment
 from tests import golden, scripted_envs
@@ -121,6 +122,12 @@ def test_history_of_the_current_frame_only():
 def test_history_needs_the_current_frame():
   with pytest.raises(KeyError, match='include 0'):
     wrappers.FrameHistory(make_replay(), [1, 2], False)
+
+
+@pytest.mark.parametrize('duration', [None, 'word', 0, 1.5])
+def test_time_limit_that_is_no_number_of_steps(duration):
+  with pytest.raises(errors.UsageError, match='duration of LimitDuration'):
+    wrappers.LimitDuration(make_replay(), duration)
 
 
 def test_time_limit_is_no_end():
