@@ -102,7 +102,7 @@ def define_flags(flag_values: Any = FLAGS) -> None:
   tf.app.flags.DEFINE_multi_string('trust', None, references.HELP, **into)
   flags.limit('timestamp', schema.FileName, **into)
   flags.limit('seed', schema.Seed, **into)
-  flags.limit('threads', schema.Positive, **into)
+  flags.limit('threads', schema.Threads, **into)
 
 
 def train(

@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import util
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Interval
 
@@ -116,8 +116,8 @@ class Threads(schema.Settings):
 
   called: ClassVar[str] = "Setting {!r} of the node 'tf'"
 
-  intra_op: Count | None = None
-  inter_op: Count | None = None
+  intra_op: schema.Threads | Literal[0] | None = None
+  inter_op: schema.Threads | Literal[0] | None = None
 
 
 # Keys of a cpanel that can always be null, for no limit.

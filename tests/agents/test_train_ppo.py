@@ -253,6 +253,7 @@ BAD = [
     [*PENDULUM, '--threads=0'],
     'Flag --threads is 0: ',
   ),
+  ([*PENDULUM, '--threads=100000'], 'less than or equal to 1024'),
 ]
 
 
