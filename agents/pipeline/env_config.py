@@ -73,7 +73,7 @@ def make(
 def needs_process(tree: dict, render: bool) -> bool:
   """Return whether an environment needs a process without TensorFlow."""
   # What a module of the user creates is not known here.
-  name = tree.get('name', '')
+  name = str(tree.get('name') or '')
   unknown = tree.get('from_module') or tree.get('constructor') or ':' in name
   return render and bool(unknown or adapters.renders_with_opengl(name))
 

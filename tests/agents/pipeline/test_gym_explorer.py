@@ -357,6 +357,8 @@ def test_mistakes(session):
       make(session, **settings)
   for env, message in (
     ({}, 'neither a name nor'),
+    ({'name': None}, 'neither a name nor'),
+    ({'name': 3}, "Key 'name' of an environment is 3"),
     ({'name': 'Pendulm-v1'}, 'Pendulum-v1'),
     ({'name': 'Pendulum-v1', 'wraper': []}, 'wrappers'),
     ({'constructor': COUNT + 's'}, 'CountEnv'),

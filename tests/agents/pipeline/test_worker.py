@@ -69,6 +69,7 @@ def test_constructor_of_gymnasium():
   env = env_config.make(tree, render=False)
   assert env.reset().shape == (3,) and len(env.step([0.0])) == 4
   assert env_config.needs_process(tree, render=True)
+  assert not env_config.needs_process({'name': 3}, render=True)
 
 
 def test_environment_that_draws_from_the_generators_of_the_process():
