@@ -305,6 +305,15 @@ class MemoryBase:
     raise NotImplementedError
 
 
+def pick(batch: Mapping[str, Any], *keys: str) -> list[Any]:
+  """Return entries of a batch.
+
+  Raises:
+    UsageError: If the memory, or the sampler, leaves one out.
+  """
+  return [errors.find('Key of the batch', x, batch) for x in keys]
+
+
 def check_processes(comm: Any, name: str, instead: str) -> None:
   """Refuse several MPI ranks for agents that learn in one process.
 

@@ -115,13 +115,9 @@ class DDPGAgent(base.AgentBase):
   def learn(self, batch: Mapping[str, np.ndarray]) -> dict[str, float]:
     """Improve the policy on transitions [batch, ...]."""
     prefix = f'/observations/{self._key}'
-    actor, critic = self.policy.update(
-      batch[prefix],
-      batch[f'/agents/{self.name}/actions'],
-      batch['/rewards'],
-      batch['/terminals'],
-      batch[f'{prefix}_2'],
-    )
+    actions, flags = f'/agents/{self.name}/actions', ('/rewards', '/terminals')
+    keys = prefix, actions, *flags, f'{prefix}_2'
+    actor, critic = self.policy.update(*base.pick(batch, *keys))
     return {'loss_actor': actor, 'loss_critic': critic}
 
   def update(self) -> None:

@@ -26,6 +26,9 @@ class EpisodeMemory(base.MemoryBase):
     mode: Mode of the explorer that fills it.
     keys: Keys of the chunks to keep.
     max_length: Maximum number of steps per episode.
+
+  Raises:
+    UsageError: If an argument has the wrong type.
   """
 
   def __init__(
@@ -37,9 +40,13 @@ class EpisodeMemory(base.MemoryBase):
     max_length: int,
   ) -> None:
     super().__init__(session, mode)
-    self._keys = tuple(keys)
-    called = f'max_length of memory {mode!r}'
-    self._max_length = schema.convert(schema.Positive, max_length, called)
+    self._keys, self._max_length = (
+      schema.convert(kind, value, f'{name} of memory {mode!r}')
+      for name, kind, value in (
+        ('keys', list[schema.Name], keys),
+        ('max_length', schema.Positive, max_length),
+      )
+    )
     self.clear()
 
   def clear(self) -> None:
@@ -63,8 +70,10 @@ class EpisodeMemory(base.MemoryBase):
         [workers, T + 1, 1].
 
     Raises:
-      UsageError: If an episode is too long.
+      UsageError: If an episode is too long, or the chunk lacks a key.
     """
+    for key in ('/masks', *self._keys):
+      errors.find('Key of the chunks', key, chunk)
     masks = chunk['/masks'][..., 0]
     workers, steps = masks.shape[0], masks.shape[1] - 1
     if self._lengths is None:

@@ -52,7 +52,8 @@ class RingMemory(base.MemoryBase):
         ('overrun', overrun),
       )
     )
-    self._exclude = tuple(exclude_keys)
+    called = f'exclude_keys of memory {mode!r}'
+    self._exclude = schema.convert(list[str], exclude_keys, called)
     self.capacity = self._find_capacity()
     if self.capacity < self._steps + overrun:
       raise errors.UsageError(

@@ -94,20 +94,16 @@ class PPOAgent(base.AgentBase):
   def learn(self, batch: Mapping[str, np.ndarray]) -> dict[str, float]:
     """Improve the policy on episodes [episodes, time, ...]."""
     prefix = f'/agents/{self.name}'
-    summary = self._update(
-      batch['/observations/agent'],
-      batch[f'{prefix}/actions'],
-      *(
-        batch[f'{prefix}/artifacts/{x}'] for x in self.policy.family.PARAMETERS
-      ),
-      batch['/rewards'][..., 0],
-      batch['/lengths'],
-    )
+    parameters = [f'artifacts/{x}' for x in self.policy.family.PARAMETERS]
+    keys = [f'{prefix}/{x}' for x in ('actions', *parameters)]
+    keys = ['/observations/agent', *keys, '/rewards', '/lengths']
+    *steps, rewards, lengths = base.pick(batch, *keys)
+    summary = self._update(*steps, rewards[..., 0], lengths)
     scalars = {
       tag.rpartition('/')[2]: value
       for tag, value in log.read_summary(summary).items()
     }
-    return {**scalars, 'episode_length': float(np.mean(batch['/lengths']))}
+    return {**scalars, 'episode_length': float(np.mean(lengths))}
 
   def update(self) -> None:
     for key, value in self.step().items():

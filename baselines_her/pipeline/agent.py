@@ -39,7 +39,8 @@ class HERAgent(AgentBase):
     name: str = 'agent',
   ):
     super().__init__(session, memory, name)
-    buffer, self.task = memory['train'].buffer, memory['train'].task
+    train = errors.find('Memory', 'train', memory)
+    buffer, self.task = train.buffer, train.task
     settings = self.task.settings
     self._n_batches = settings.n_batches
     self._epoch = 0

@@ -17,6 +17,7 @@ from agents.pipeline import (
   session,
   toolbox,
 )
+from agents.pipeline.episodes import EpisodeMemory
 from agents.pipeline.memory import RingMemory
 from agents.run import errors
 from tests.agents.pipeline import toy
@@ -176,6 +177,19 @@ def test_wrong_nodes(change, words):
     (lambda: samplers.sample_replay(None, {}), 'None as batch_size'),
     (lambda: runner.Runner({'runner': {'randargs': {'sed': 1}}}), 'randargs'),
     (lambda: session.Threads.read({'intraop': 1}), 'Did you mean intra_op'),
+    (lambda: session.Threads.read({'inter_op': 10**5}), 'equal to 1024'),
+    (lambda: RingMemory(None, exclude_keys=3), "_keys of memory 'train'"),
+    (
+      lambda: EpisodeMemory(None, keys='a', max_length=3),
+      "keys of memory 'train'",
+    ),
+    (
+      lambda: EpisodeMemory(None, keys=['/reward'], max_length=3).store(
+        {'/masks': None, '/rewards': None}
+      ),
+      'Did you mean /rewards',
+    ),
+    (lambda: base.pick({'/rewards': 1}, '/lengths'), "batch '/lengths'"),
   ],
 )
 def test_wrong_values(function, words):
