@@ -120,8 +120,8 @@ class AgentBase:
         f'Agent {self.name!r} cannot act at random without the argument '
         'action_space; set warm_start to 0.'
       )
-    if space['typ'] == 'Discrete':
-      actions = np.random.randint(space['dim'], size=num_workers)
+    if count := count_choices(space, f'actions of agent {self.name!r}'):
+      actions = np.random.randint(count, size=num_workers)
       actions += space.get('start', 0)
     else:
       low, high = find_limits(space, f'random actions of agent {self.name!r}')
@@ -356,6 +356,23 @@ def find_shape(
     f'{"vectors" if vector else "boxes"} of real numbers; choose an '
     'environment with continuous ones.'
   )
+
+
+def count_choices(space: Any, what: str) -> int | None:
+  """Return the number of choices of a discrete space, None for another.
+
+  Args:
+    space: Plain description.
+    what: Description of the space for messages.
+
+  Raises:
+    UsageError: If the space does not say it.
+  """
+  found = schema.convert(dict | None, space, f'The space of the {what}') or {}
+  if found.get('typ') != 'Discrete':
+    return None
+  called = f'The number dim of the {what}'
+  return schema.convert(schema.Size, found.get('dim'), called)
 
 
 def find_limits(space: Any, what: str) -> tuple[np.ndarray, np.ndarray]:

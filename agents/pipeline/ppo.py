@@ -113,11 +113,12 @@ class PPOAgent(base.AgentBase):
     """Build the policy and the functions that execute parts of it."""
     space, kind = self.action_space, tf.float32
     action: tuple[Any, tuple[int, ...]]
-    if space and space['typ'] == 'Discrete':
-      size, options, action = space['dim'], {'discrete': True}, (tf.int32, ())
+    options: dict[str, Any] = {}
+    if size := base.count_choices(space, 'actions'):
+      options, action = {'discrete': True}, (tf.int32, ())
     else:
       (size,) = base.find_shape(space, 'actions')
-      options, action = {}, (kind, (size,))
+      action = kind, (size,)
     options = {**options, **self._packing}
     with tf.device('/cpu:0'):
       sampling = tf.placeholder(tf.bool, (), f'{self.name}/sampling')

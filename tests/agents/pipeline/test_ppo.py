@@ -332,6 +332,8 @@ def test_refuses_other_spaces():
     ('observations', {'observation_space': None, 'action_space': box(2)}),
     ('actions', {'observation_space': box(4), 'action_space': None}),
     ('vectors', {'observation_space': box(4), 'action_space': box(2, 2)}),
+    ('vectors', {'observation_space': box(4), 'action_space': {'dim': [2]}}),
+    ('space of the', {'observation_space': box(4), 'action_space': 1.5}),
   ]
   for words, spaces in arguments:
     with pytest.raises(errors.UsageError, match=words):

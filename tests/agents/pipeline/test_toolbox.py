@@ -169,6 +169,7 @@ def test_wrong_nodes(change, words):
     (lambda: samplers.Compose([]), 'at least one function'),
     (lambda: base.find_shape({'typ': 'Box'}, 'inputs'), 'dim of the inputs'),
     (lambda: base.find_limits({'typ': 'Box', 'dim': [1]}, 'x'), 'give as lim'),
+    (lambda: base.count_choices({'typ': 'Discrete'}, 'x'), 'dim of the x'),
     (
       lambda: base.find_limits({'dim': [3], 'lim': [[0, 1], [2, 3]]}, 'x'),
       'lists of the shape dim',
