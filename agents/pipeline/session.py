@@ -244,6 +244,8 @@ class Session:
 
     # All ranks use the folder of checkpoints, only the first one the rest.
     path = mpi.on_first_rank(self.comm, enter)
+    if path:
+      mpi.check_shared(self.comm, path)
     self._checkpoints = path and checkpoints.open_folder(path, self.comm)
     self.path = path if self.comm.Get_rank() == 0 else None
 

@@ -1,11 +1,13 @@
 """Optional MPI: the same calls with and without mpi4py."""
 
 import collections
+import contextlib
 import dataclasses
 import functools
 import os
 import socket
 import sys
+import tempfile
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -108,6 +110,31 @@ def on_first_rank(comm: Any, function: Callable[[], _Result]) -> _Result:
   if error is not None:
     raise error
   return result
+
+
+def check_shared(comm: Any, folder: str) -> None:
+  """Check that all ranks see the folder of the first one.
+
+  Args:
+    comm: Communicator; all ranks must make this call.
+    folder: Path, which the first rank may write to.
+
+  Raises:
+    UsageError: On all ranks, if one of them does not.
+  """
+  with contextlib.ExitStack() as stack:
+    probe = None
+    if comm.Get_rank() == 0 and comm.Get_size() > 1:
+      probe = stack.enter_context(tempfile.NamedTemporaryFile(dir=folder)).name
+    probe = comm.bcast(probe)
+    sees = probe is None or os.path.exists(probe)
+    found = comm.allgather((sees, socket.gethostname()))
+  for rank, (sees, host) in enumerate(found):
+    if not sees:
+      raise errors.UsageError(
+        f'Rank {rank} of {len(found)} cannot find the folder {folder} of rank '
+        f'0 on {host}; use one that all machines share.'
+      )
 
 
 def abort_on_errors() -> None:

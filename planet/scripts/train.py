@@ -16,7 +16,6 @@ import datetime
 import functools
 import logging
 import os
-import socket
 import sys
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -138,6 +137,7 @@ def process(
     begin()
   _logger.info('Train in %s.', logdir)
   ranks.comm.bcast((logdir, config))
+  mpi.check_shared(ranks.comm, logdir)
   mirrors = wandb_mirror.make_mirrors(
     args.wandb, logdir, {'config': args.config, **args.params}
   )
@@ -361,11 +361,7 @@ def _serve_rank(ranks):
     logging.getLogger(name).setLevel(logging.WARNING)
   while run := ranks.comm.bcast(None):
     logdir, config = run
-    if not folder.is_run(logdir):
-      raise errors.UsageError(
-        f'Rank {ranks.rank} of {ranks.size} cannot find the run in {logdir} on '
-        f'{socket.gethostname()}; use a folder that all machines share.'
-      )
+    mpi.check_shared(ranks.comm, logdir)
     with contextlib.suppress(stopping.StopRequested):
       for _ in _train_graph(config, logdir, ranks):
         pass

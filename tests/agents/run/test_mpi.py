@@ -153,3 +153,35 @@ def test_places_of_processes(monkeypatch):
   monkeypatch.undo()
   alone = mpi.find_share(mpi.SingleComm())
   assert (alone.rank, alone.size) == (0, 1) and alone.cores >= 1
+
+
+class Pair(mpi.SingleComm):
+  """What a rank of two sees that gets the path of a file."""
+
+  def __init__(self, rank, path=None):
+    self._rank, self._path = rank, path
+
+  def Get_rank(self):
+    return self._rank
+
+  def Get_size(self):
+    return 2
+
+  def bcast(self, value, root=0):
+    return value if self._path is None else self._path
+
+  def allgather(self, value):
+    first = [(True, 'host')]
+    return first + [value] if self._rank else [value, (False, 'other')]
+
+
+def test_folder_that_not_all_ranks_see(tmp_path):
+  """Each would keep its part of a checkpoint to itself; all are told."""
+  file_ = tmp_path / 'x'
+  file_.touch()
+  mpi.check_shared(mpi.SingleComm(), str(tmp_path / 'gone'))
+  mpi.check_shared(Pair(1, str(file_)), str(tmp_path))
+  for comm in Pair(0), Pair(1, str(tmp_path / 'gone')):
+    with pytest.raises(errors.UsageError, match='Rank 1 of 2 .* share'):
+      mpi.check_shared(comm, str(tmp_path))
+  assert os.listdir(tmp_path) == ['x']
