@@ -244,6 +244,26 @@ def test_environments_of_whatever_kind():
     adapters.create('<Pendulum-v1>')
 
 
+class Own(PendulumEnv):
+  """Pendulum that is not a class of gymnasium."""
+
+
+gymnasium.register(
+  'Shifted-v0',
+  lambda: gymnasium.wrappers.TransformReward(Own(), lambda x: x + 100),
+  max_episode_steps=5,
+)
+
+
+@pytest.mark.parametrize('checked', [True, False])
+def test_wrappers_in_an_entry_stay(checked):
+  """Those between the checker of gymnasium and an environment of a user."""
+  made = gymnasium.make('Shifted-v0', disable_env_checker=not checked)
+  env = adapters.create(made)
+  env.reset()
+  assert env.step(np.zeros(1, np.float32))[1] > 80
+
+
 @pytest.mark.parametrize('space', [None, lambda agent: spaces.discrete(2)])
 @pytest.mark.parametrize('kind', [object, gymnasium.Env])
 def test_spaces_that_are_missing(kind, space):
