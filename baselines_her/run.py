@@ -243,7 +243,9 @@ class Plan:
 
     args, folder, rank = self.args, self.folder, mpi.world().Get_rank()
     params, values, newest = run.config
-    mpi.check_shared(mpi.world(), folder)
+    if args.log_path:
+      # The usual one is temporary.
+      mpi.check_shared(mpi.world(), folder)
     with contextlib.ExitStack() as stack:
       if rank:
         stack.enter_context(logger.scoped_configure(folder, []))
