@@ -17,7 +17,7 @@ import importlib
 import logging
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
@@ -315,6 +315,40 @@ class _Foreign(AsGymnasium):
     if name.startswith('_'):
       raise AttributeError(name)
     return getattr(self._inner.unwrapped, name)
+
+
+class _Wrapped(_Foreign):
+  """Environment of this project within a wrapper of gymnasium."""
+
+  def __init__(self, env: Any, render_mode: str | None = None):
+    super().__init__(env, render_mode)
+    self.spec = getattr(env, 'spec', None)
+
+  @property
+  def unwrapped(self) -> Any:
+    """The environment without wrappers."""
+    return getattr(self._inner, 'unwrapped', self._inner)
+
+  def __getattr__(self, name: str) -> Any:
+    if name.startswith('_'):
+      raise AttributeError(name)
+    return getattr(self._inner, name)
+
+
+def wrap(
+  wrapper: Callable[[Any], Any], env: Any, render_mode: str | None = None
+) -> Any:
+  """Apply a wrapper of gymnasium to an environment of this project.
+
+  Args:
+    wrapper: Class, or function that returns an environment of gymnasium.
+    env: Environment with the interface of this module.
+    render_mode: Mode it was created for, None for no images.
+
+  Returns:
+    Environment with the interface of this module.
+  """
+  return GymnasiumEnv(wrapper(_Wrapped(env, render_mode)))
 
 
 class _Creator:

@@ -6,6 +6,8 @@ Does not import TensorFlow, because environments run in separate processes.
 import functools
 from typing import Any
 
+import gymnasium
+
 from agents.envs import adapters, contract, probe, wrappers
 from agents.pipeline import toolbox
 from agents.run import errors, schema
@@ -66,7 +68,12 @@ def make(
   ):
     if wrapper.get('enabled', True):
       node = {k: x for k, x in wrapper.items() if k != 'enabled'}
-      env = toolbox.get_part(node, 'a wrapper')(env)
+      part = toolbox.get_part(node, 'a wrapper')
+      kind = toolbox.get_class(node['name'])
+      if isinstance(kind, type) and issubclass(kind, gymnasium.Wrapper):
+        env = adapters.wrap(part, env, 'rgb_array' if render else None)
+      else:
+        env = part(env)
   return env
 
 

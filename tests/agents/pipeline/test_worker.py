@@ -72,9 +72,32 @@ def test_constructor_of_gymnasium():
   assert not env_config.needs_process({'name': 3}, render=True)
 
 
-def test_environment_that_draws_from_the_generators_of_the_process():
+def test_wrappers_of_gymnasium():
+  """Among those of this project."""
+  scale = {'min_action': -1.0, 'max_action': 1.0}
+  tree = {
+    'constructor': 'tests.agents.pipeline.toy_envs.CountEnv',
+    'kwargs': {'bound': 4, 'truncated': True},
+    'wrappers': [
+      {'name': 'gymnasium.wrappers.RescaleAction', 'args': scale},
+      {'name': 'agents.tools.wrappers.ClipAction'},
+    ],
+  }
+  env = env_config.make(tree, render=True)
+  assert env.reset().tolist() == [0, 0, 0]
+  transitions = [env.step(np.array([x], np.float32)) for x in (0.5, 3, 0)]
+  assert [x[0][2] for x in transitions] == [2, 4, 0]
+  assert [x[2] for x in transitions] == [False, False, True]
+  assert transitions[-1][3]['truncated']
+  assert env.render('rgb_array').shape == (600, 400, 3)
+
+
+@pytest.mark.parametrize('wrapped', [False, True])
+def test_environment_that_draws_from_the_generators_of_the_process(wrapped):
   """Its episodes depend on its seed only, and go on from a checkpoint."""
   env = {'constructor': 'tests.agents.pipeline.toy_envs.GlobalEnv'}
+  if wrapped:
+    env['wrappers'] = [{'name': 'gymnasium.wrappers.ClipAction'}]
   one, other = worker.Worker(env, 1), worker.Worker(env, 1)
   np.random.seed(0)
   before = np.random.get_state()[1].copy()
