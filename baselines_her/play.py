@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, images, probe, video, wrappers
+from agents.envs import adapters, probe, video
 from agents.envs import window as window_lib
 from agents.run import entry, errors, files, messages, references, stopping
 from baselines_her import (
@@ -100,18 +100,7 @@ def find_problem(env: Any, window: bool) -> str | None:
   """
   mode = 'human' if window else 'rgb_array'
   make = functools.partial(envs.make, adapters.portable(env), mode)
-  try:
-    probe.inspect(make, (lambda env: {}) if window else _draw)
-  except (errors.UsageError, errors.EnvError) as error:
-    return str(error)
-  return None
-
-
-def _draw(env):
-  """Render an image, and return nothing about it."""
-  env.reset()
-  images.for_people(wrappers.Guard(env, env.spec.id).render(), env.spec.id)
-  return {}
+  return probe.find_problem(make, (lambda env: {}) if window else None)
 
 
 def make_viewed_env(

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import contract, hosts, opengl, spaces
+from agents.envs import contract, guard, hosts, images, opengl, spaces, wrappers
+from agents.run import errors
 
 # More messages than an environment can have.
 _MESSAGES = 10**6
@@ -83,6 +84,31 @@ def inspect(
     host.close()
   os.environ.update(report.pop('environ'))
   return report
+
+
+def find_problem(
+  constructor: Callable[[], Any],
+  look: Callable[[Any], dict[str, Any]] | None = None,
+) -> str | None:
+  """Return why an environment cannot be shown, None if it can.
+
+  Args:
+    constructor: Function that creates it to be shown.
+    look: See `inspect`; by default, one that renders an image.
+  """
+  try:
+    inspect(constructor, look or _draw)
+  except (errors.UsageError, errors.EnvError) as error:
+    return str(error)
+  return None
+
+
+def _draw(env):
+  """Render an image, and return nothing about it."""
+  env.reset()
+  name = guard.find_name(env)
+  images.for_people(wrappers.Guard(env, name).render(), name)
+  return {}
 
 
 def _probe(constructor, look):

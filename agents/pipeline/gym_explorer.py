@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import vector, window
+from agents.envs import probe, vector, window
 from agents.pipeline import base, chunks, env_config, normalizers, worker
 from agents.run import errors, references, schema
 from agents.run.schema import Amount, Count, Flag, Fraction, Positive, Whole
@@ -248,6 +248,11 @@ class GymExplorer(base.ExplorerBase):
     first_seed = (settings.seed or 0) + 1000000 * session.comm.Get_rank()
     csv_folder = session.folder(os.path.join('monitor', self.mode))
     video_folder = session.folder('videos') if settings.record else None
+    render = bool(video_folder) or self._has_window
+    create = functools.partial(env_config.make, settings.env, True)
+    if render and (problem := probe.find_problem(create)):
+      session.logger.warn(f'Playing without pictures: {problem}')
+      render, video_folder, self._has_window = False, None, False
     constructors = [
       functools.partial(
         worker.Worker,
@@ -260,7 +265,6 @@ class GymExplorer(base.ExplorerBase):
       for rank in range(settings.num_workers)
     ]
     processes = settings.processes
-    render = settings.record or self._has_window
     isolated = env_config.needs_process(settings.env, render)
     if processes is None and settings.num_workers == 1 and not isolated:
       processes = 0

@@ -367,6 +367,18 @@ def test_mistakes(session):
       make(session, env=env)
 
 
+def test_playing_without_pictures(tmp_path):
+  """Of an environment that draws none."""
+  session = sessions.SmallSession(tmp_path)
+  env = {'constructor': 'tests.agents.pipeline.toy_envs.ChainEnv'}
+  explorer = make(session, mode='eval', env=env, n_episodes=1)
+  explorer.update()
+  explorer.close()
+  assert explorer.n_episode == 1 and not os.listdir(tmp_path / 'videos')
+  log = (tmp_path / 'report.log').read_text()
+  assert 'Playing without pictures: Environment ChainEnv' in log
+
+
 def test_chunks_fit_memories(session):
   """Observations follow each other across chunks in the ring."""
   explorer = make(session, n_steps=2, num_workers=2)
