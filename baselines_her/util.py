@@ -7,12 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.run import errors, mpi
+from agents.run import errors, mpi, stopping
 
 if TYPE_CHECKING:
   from agents.tools.tf1 import tf
@@ -122,7 +123,8 @@ def reshape_for_broadcasting(
 def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
   """Start the same program again as several processes under mpirun.
 
-  SIGTERM to this process reaches them as SIGUSR1.
+  SIGINT, SIGTERM and SIGHUP to this process reach them as SIGUSR1, because
+  mpirun would end them before they have saved. The second time, it does.
 
   Args:
     n: Number of processes.
@@ -149,18 +151,31 @@ def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
   command = [mpirun, '-n', str(n), *extra_mpi_args, sys.executable, *program]
   try:
     process = subprocess.Popen(
-      command, env={**os.environ, **dict.fromkeys(names, '1')}
+      command,
+      env={**os.environ, **dict.fromkeys(names, '1')},
+      # Or Ctrl-C would reach mpirun, too.
+      start_new_session=True,
     )
   except FileNotFoundError:
     raise errors.UsageError(
       f'Flag --num_cpu={n} needs mpirun, which is not installed. Run pip '
       "install 'reference-agents[mpi]', or omit the flag."
     ) from None
+  began = None
+
+  def forward(number, unused_frame):
+    nonlocal began
+    if began is None:
+      began = time.monotonic()
+      process.send_signal(signal.SIGUSR1)
+    elif stopping.counts_again(number, began):
+      process.terminate()
+
   with process:
-    # After SIGTERM, mpirun would end the ranks before they have saved.
-    signal.signal(
-      signal.SIGTERM, lambda *unused: process.send_signal(signal.SIGUSR1)
-    )
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+      # SIGHUP is ignored under nohup.
+      if signal.getsignal(number) is not signal.SIG_IGN:
+        signal.signal(number, forward)
     if code := process.wait():
       raise subprocess.CalledProcessError(code, command)
   return 'parent'

@@ -22,7 +22,7 @@ _requested = threading.Event()
 # Sockets that signals are written to.
 _senders: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 # Seconds after a signal in which the same one does not count.
-_TWICE = {signal.SIGTERM: 1.0, signal.SIGINT: 0.3}
+_TWICE: dict[int, float] = {signal.SIGTERM: 1.0, signal.SIGINT: 0.3}
 # Seconds after a signal in which a reader of the output may end from it, too.
 _READERS_END = 1.0
 
@@ -129,6 +129,16 @@ def handle_signals(
     receiver.close()
 
 
+def counts_again(number: int, began: float) -> bool:
+  """Return whether a signal after the first one is not just its repetition.
+
+  Args:
+    number: Number of the signal.
+    began: Time of the first one, as of `time.monotonic`.
+  """
+  return time.monotonic() - began > _TWICE.get(number, math.inf)
+
+
 def ignore(*unused: Any) -> None:
   """Signal handler that does nothing, and that new programs do not inherit."""
 
@@ -153,8 +163,7 @@ def _watch(receiver, numbers, message):
     number = data[0]
     if number not in numbers:
       continue
-    late = time.monotonic() - began > _TWICE.get(number, math.inf)
-    if requested() and late:
+    if requested() and counts_again(number, began):
       os._exit(128 + number)
     if not requested():
       began = time.monotonic()

@@ -102,10 +102,12 @@ def test_library_without_folder(tmp_path, monkeypatch):
   assert {'rank0.npz', 'rank1.npz'} < set(first['files'].tolist())
 
 
-def test_starts_its_own_ranks(tmp_path):
+@pytest.mark.parametrize('name', ['SIGINT', 'SIGTERM', 'SIGHUP'])
+def test_starts_its_own_ranks(tmp_path, name):
   """Root may do so, too; in containers there is nobody else.
 
-  SIGTERM to the process that has started them leaves them time to save.
+  A signal to the job of the process that has started them, such as Ctrl-C,
+  leaves them time to save.
   """
   script = tmp_path / 'program.py'
   script.write_text(
@@ -118,7 +120,7 @@ def test_starts_its_own_ranks(tmp_path):
     '  signal.signal(signal.SIGUSR1, lambda *_: asked.append(rank))\n'
     '  mpi.world().Barrier()\n'
     '  if rank == 0:\n'
-    '    os.kill(int(os.environ["PARENT"]), signal.SIGTERM)\n'
+    f'    os.killpg(int(os.environ["PARENT"]), signal.{name})\n'
     '  limit = time.time() + 20\n'
     '  while not asked and time.time() < limit:\n'
     '    time.sleep(0.01)\n'
@@ -134,6 +136,7 @@ def test_starts_its_own_ranks(tmp_path):
     timeout=60,
     capture_output=True,
     text=True,
+    start_new_session=True,
   )
   assert result.returncode == 0, result.stderr
   lines = result.stdout.splitlines()
