@@ -125,7 +125,9 @@ class GymnasiumEnv(_Adapter):
         f'{self.requested_id} has render_mode {self._env.render_mode!r}. Its '
         'constructor must store the render_mode argument.'
       )
-    if not self._rendered and is_moved_by_mujoco(self._env):
+    if not self._rendered and holds_dm_control(self._env):
+      _prepare_dm_control(self)
+    elif not self._rendered and is_moved_by_mujoco(self._env):
       _prepare_opengl(self)
     # Libraries that draw are imported now, and complain about each other.
     with contextlib.nullcontext() if self._rendered else quiet.quietly():
@@ -372,13 +374,17 @@ class _Creator:
     if mode and not interfaces.takes(self._make, 'render_mode'):
       del given['render_mode']
     env = self._make(**given)
-    render = getattr(env, 'render', None)
-    if len(given) < len(kwargs) and not interfaces.takes(render, 'mode', False):
+    if not isinstance(env, gymnasium.Env):
+      renders = interfaces.takes(getattr(env, 'render', None), 'mode', False)
+      made: gymnasium.Env = _Foreign(GymEnv(env), mode)
+    else:
+      bare = env is env.unwrapped
+      made = interfaces.Lenient(env, mode) if bare else interfaces.lenient(env)
+      renders = made.render_mode == mode
+    if len(given) < len(kwargs) and not renders:
       getattr(env, 'close', lambda: None)()
       raise TypeError("unexpected keyword argument 'render_mode'")
-    if isinstance(env, gymnasium.Env):
-      return interfaces.Lenient(env, mode) if env is env.unwrapped else env
-    return _Foreign(GymEnv(env), mode)
+    return made
 
 
 def make(env_id: str, render_mode: str | None = None, /, **kwargs: Any) -> Any:
@@ -505,9 +511,7 @@ def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
     with contextlib.suppress(errors.UsageError):
       _choose_opengl(made)
   elif render_mode and _is_of_dm_control(made):
-    _prepare_opengl(made)
-    # It has chosen how to render when it was imported.
-    importlib.reload(importlib.import_module('dm_control._render'))
+    _prepare_dm_control(made)
   return adapt(made)
 
 
@@ -699,7 +703,11 @@ def renders_with_opengl(env_id: str) -> bool:
 
 def _choose_opengl(env):
   """Let MuJoCo find OpenGL before the first image of an environment."""
-  if env.render_mode == 'rgb_array' and is_moved_by_mujoco(env):
+  if env.render_mode != 'rgb_array':
+    return
+  if holds_dm_control(env):
+    _prepare_dm_control(env)
+  elif is_moved_by_mujoco(env):
     _find_opengl()
 
 
@@ -715,8 +723,21 @@ def _prepare_opengl(env):
   opengl.prepare(guard.find_name(env))
 
 
+def _prepare_dm_control(env):
+  _prepare_opengl(env)
+  # It has chosen how to render when it was imported.
+  importlib.reload(importlib.import_module('dm_control._render'))
+
+
 def _is_of_dm_control(env):
   return hasattr(env, 'action_spec') and hasattr(env, 'physics')
+
+
+def holds_dm_control(env: Any) -> bool:
+  """Return whether an environment that was created steps one of dm_control."""
+  inner = getattr(env, 'unwrapped', env)
+  parts = getattr(inner, '__dict__', {}).values()
+  return 'dm_control' in sys.modules and any(map(_is_of_dm_control, parts))
 
 
 def is_moved_by_mujoco(env: Any) -> bool:

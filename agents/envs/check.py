@@ -163,7 +163,7 @@ def _check_episode(env, env_id, subjects, report):
     played = itertools.islice(contract.play(env, env_id), _MOST_STEPS + 1)
     for length, (transition, problem) in enumerate(played):
       observation, reward, done, info = transition
-      asked_for = isinstance(env, adapters.DeepMindWrapper)
+      asked_for = adapters.holds_dm_control(env)
       if not length and opengl.is_loaded_in_software() and not asked_for:
         # Only PlaNet's environments are always in processes of their own.
         for system in ('ppo', 'her', 'pipeline'):

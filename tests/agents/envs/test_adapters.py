@@ -178,8 +178,32 @@ def make_arm():
   return gymnasium.make('Reacher-v5', render_mode='rgb_array')
 
 
+class Suite(gymnasium.Env):
+  """An environment of gymnasium that steps one of dm_control, as shimmy's."""
+
+  observation_space = gymnasium.spaces.Box(-9, 9, (2,), np.float32)
+  action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+  def __init__(self, render_mode=None):
+    from dm_control import suite
+
+    self.render_mode = render_mode
+    self._task = suite.load('cartpole', 'balance')
+
+  def reset(self, *, seed=None, options=None):
+    self._task.reset()
+    return np.zeros(2, np.float32), {}
+
+  def step(self, action):
+    self._task.step(action)
+    return np.zeros(2, np.float32), 0.0, False, False, {}
+
+  def render(self):
+    return self._task.physics.render(480, 480)
+
+
 @pytest.mark.render
-@pytest.mark.parametrize('name', ['Arm-v0', 'Arm', 'make_arm'])
+@pytest.mark.parametrize('name', ['Arm-v0', 'Arm', 'make_arm', 'Suite'])
 def test_mujoco_in_an_environment_of_ones_own(name):
   """Renders in a process that has selected no backend."""
   lines = (
@@ -244,6 +268,20 @@ def test_environments_of_whatever_kind():
     adapters.create('<Pendulum-v1>')
 
 
+MODE = 'rgb_array'
+
+
+class Old(PendulumEnv):
+  """Pendulum whose `render` takes the mode."""
+
+  def render(self, mode='human'):
+    return np.zeros((500, 500, 3), np.uint8)
+
+
+def old_wrapped():
+  return gymnasium.wrappers.ClipAction(Old())
+
+
 class Own(PendulumEnv):
   """Pendulum that is not a class of gymnasium."""
 
@@ -253,6 +291,18 @@ gymnasium.register(
   lambda: gymnasium.wrappers.TransformReward(Own(), lambda x: x + 100),
   max_episode_steps=5,
 )
+
+
+@pytest.mark.parametrize(
+  'make', [old_wrapped, lambda: gymnasium.make('Pendulum-v1', render_mode=MODE)]
+)
+def test_functions_in_the_registry_that_render(monkeypatch, make):
+  """Without an argument render_mode."""
+  spec = gymnasium.envs.registration.EnvSpec('Renders-v0', make)
+  monkeypatch.setitem(gymnasium.registry, 'Renders-v0', spec)
+  env = adapters.create('Renders-v0', MODE)
+  env.reset()
+  assert env.render(MODE).shape == (500, 500, 3)
 
 
 @pytest.mark.parametrize('checked', [True, False])
