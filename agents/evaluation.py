@@ -190,7 +190,7 @@ class TrainedAgent(abc.ABC):
 
   def _read(self, observation: Any) -> Any:
     """Return an observation, or a batch, in the form of its space."""
-    return _map(np.asarray, observation, self.observation_space)
+    return _map(guard.to_array, observation, self.observation_space)
 
   @abc.abstractmethod
   def _act(
@@ -266,14 +266,14 @@ def evaluate(
     UsageError: If the number of episodes is not positive, or the id is
       unknown.
   """
-  if episodes < 1:
+  if episodes < 1 or episodes % 1:
     raise errors.UsageError(f'Cannot play {episodes} episodes; give 1 or more.')
   own = env is None or isinstance(env, str)
   made = policy.make_env() if env is None else adapters.to_gymnasium(env)
   env = policy._adapt(made) if isinstance(policy, TrainedAgent) else made
   # gymnasium refuses integers of NumPy.
   first = None if seed is None else int(seed)
-  seeds = [first, *[None] * (episodes - 1)]
+  seeds = [first, *[None] * (int(episodes) - 1)]
   try:
     played = [_play(policy, env, x, deterministic) for x in seeds]
   finally:
@@ -313,7 +313,9 @@ def check_shape(
   name: str = 'observation',
   rows: tuple[int, ...] = (),
 ) -> None:
-  """Raise a ValueError unless an observation is shaped like its space.
+  """Raise a ValueError unless an observation fits into its space.
+
+  That is, has its shape and, if it is a choice, is one of those that there are.
 
   Args:
     value: Array, or dict or tuple of arrays if the space is one.
@@ -323,11 +325,16 @@ def check_shape(
   """
   if isinstance(space, (gymnasium.spaces.Dict, gymnasium.spaces.Tuple)):
     for key, part in _parts(space):
-      check_shape(value[key], part, str(key), rows)
+      called = f'part {key}' if isinstance(key, int) else key
+      check_shape(value[key], part, called, rows)
   elif np.shape(value) != (expected := (*rows, *(space.shape or ()))):
     raise ValueError(
       f'The {name} has shape {np.shape(value)}, but must have {expected} as in '
       'the training.'
+    )
+  elif not guard.is_choice(np.asarray(value), space):
+    raise ValueError(
+      f'The {name} is {value}, but must be in {space} as in the training.'
     )
 
 

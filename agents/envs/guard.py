@@ -128,16 +128,26 @@ def check_observation(
       f'Environment {name} returned {what} shape {array.shape} {when}, but its '
       f'observation_space has shape {space.shape}; make them match.'
     )
-  count = getattr(space, 'nvec', getattr(space, 'n', None))
-  if count is None or type(space).__name__ == 'MultiBinary':
-    return
-  chosen = array - getattr(space, 'start', 0)
-  if ((chosen < 0) | (chosen >= count) | (chosen % 1 != 0)).any():
+  if not is_choice(array, space):
     raise errors.EnvError(
       f'Environment {name} returned as {part or "an observation"} '
       f'{_show(value)} {when}, which is not in its space {space}; return '
       'integers of it.'
     )
+
+
+def is_choice(array: np.ndarray, space: Any) -> bool:
+  """Return whether numbers are among those that a space lets choose from.
+
+  Args:
+    array: Numbers with the shape of the space, or a batch of them.
+    space: Space; those without choices have all numbers.
+  """
+  count = getattr(space, 'nvec', getattr(space, 'n', None))
+  if count is None or type(space).__name__ == 'MultiBinary':
+    return True
+  chosen = array - getattr(space, 'start', 0)
+  return not ((chosen < 0) | (chosen >= count) | (chosen % 1 != 0)).any()
 
 
 def check_rewards(values: Any, count: int, name: Any) -> None:

@@ -175,8 +175,9 @@ def test_evaluation(logdir):
     gym = pytest.importorskip('gym')
     old = gym.wrappers.TimeLimit(gym.make('Pendulum-v1').unwrapped, 30)
     assert agents.evaluate(agent, old, episodes=1).lengths == [30]
-    with pytest.raises(errors.UsageError, match='0 episodes'):
-      agents.evaluate(agent, episodes=0)
+    for wrong in (0, 1.5):
+      with pytest.raises(errors.UsageError, match=f'{wrong} episodes'):
+        agents.evaluate(agent, episodes=wrong)
 
 
 def test_wrong_observation(logdir):
@@ -185,6 +186,36 @@ def test_wrong_observation(logdir):
       agent.predict(np.zeros(4))
     with pytest.raises(ValueError, match='NaN; give finite numbers'):
       agent.predict([None] * 3)
+    with pytest.raises(ValueError, match=r'\(\), but .* \(3,\)'):
+      agent.predict([[1, 0, 0], [1]])
+
+
+class Choices(gymnasium.Env):
+  observation_space = gymnasium.spaces.Tuple(
+    [gymnasium.spaces.Discrete(3), gymnasium.spaces.MultiDiscrete([2, 4])]
+  )
+  action_space = gymnasium.spaces.Discrete(2)
+
+  def reset(self, *, seed=None, options=None):
+    return self.observation_space.sample(), {}
+
+  def step(self, action):
+    return self.observation_space.sample(), 1.0, True, False, {}
+
+
+def test_observations_that_are_no_choice(tmp_path):
+  """Refused, as a one-hot vector could not show them."""
+  small = dict(num_agents=1, update_every=1, eval_episodes=1, max_length=2)
+  list(agents.train(Choices, str(tmp_path), 2, params=small))
+  with agents.load(str(tmp_path)) as agent:
+    batch = np.array([0, 2]), np.array([[0, 3], [1, 0]])
+    for good in ((2, [1, 3]), batch):
+      agent.predict(good)
+    for wrong in ((3, [1, 3]), (-1, [1, 3]), (0, [2, 3]), (0, [0, -1])):
+      with pytest.raises(ValueError, match='The part .* but must be in'):
+        agent.predict(wrong)
+    with pytest.raises(ValueError, match='The part 1 is'):
+      agent.predict((batch[0], batch[1] + 1))
 
 
 def test_nothing_to_load(tmp_path):
