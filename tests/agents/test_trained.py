@@ -207,7 +207,7 @@ def test_observations_that_are_no_choice(tmp_path):
   """Refused, as a one-hot vector could not show them."""
   small = dict(num_agents=1, update_every=1, eval_episodes=1, max_length=2)
   list(agents.train(Choices, str(tmp_path), 2, params=small))
-  with agents.load(str(tmp_path)) as agent:
+  with agents.load(str(tmp_path), trust=__name__) as agent:
     batch = np.array([0, 2]), np.array([[0, 3], [1, 0]])
     for good in ((2, [1, 3]), batch):
       agent.predict(good)
