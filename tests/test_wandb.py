@@ -165,6 +165,21 @@ def test_failures(place, tmp_path, monkeypatch, caplog):
   assert caplog.text.count('failed: The service has ended. Its curves') == 1
 
 
+def test_server_does_not_answer(tmp_path, monkeypatch, caplog):
+  """A training that is over does not wait for it; earlier versions do."""
+  from agents.run import wandb_mirror
+  from tests.stand_ins import wandb
+
+  monkeypatch.setitem(sys.modules, 'wandb', wandb)
+  monkeypatch.setenv('WANDB_MODE', 'offline')
+  monkeypatch.setattr(wandb.Run, 'answers', False)
+  wandb_mirror.WandbMirror('project', str(tmp_path)).close()
+  assert 'failed: Timed out finishing run. Its curves' in caplog.text
+  monkeypatch.setattr(wandb.Run, 'answers', True)
+  monkeypatch.setattr(wandb.Settings, 'model_fields', ['silent', 'console'])
+  wandb_mirror.WandbMirror('project', str(tmp_path)).close()
+
+
 @pytest.mark.slow
 def test_runs_go_on(tmp_path):
   """The second start has the name of the first."""

@@ -14,6 +14,14 @@ from agents.run import errors, files
 _logger = logging.getLogger(__name__)
 _STEP = 'step'
 _ID = 'run-id.txt'
+_SETTINGS = {
+  'silent': True,
+  'console': 'off',
+  # Seconds at the end of a run for a server that does not answer; from version
+  # 0.27 on.
+  'finish_timeout': 60.0,
+  'finish_timeout_raises': True,
+}
 
 
 class WandbMirror:
@@ -54,7 +62,7 @@ class WandbMirror:
         config=dict(settings or {}),
         # The run before in the same process is finished.
         reinit='finish_previous',
-        settings=wandb.Settings(silent=True, console='off'),
+        settings=wandb.Settings(**_known(_SETTINGS, wandb.Settings)),
       )
     except (wandb.Error, OSError) as error:
       raise errors.UsageError(
@@ -151,8 +159,13 @@ def _warn(error):
 
 
 def _say(error):
-  """Message of an error without its full stop."""
-  return str(error).rstrip('.') or type(error).__name__
+  """Message of an error in one line without its full stop."""
+  return ' '.join(str(error).split()).rstrip('.') or type(error).__name__
+
+
+def _known(settings, kind):
+  """Leave out what an earlier version of wandb would refuse."""
+  return {k: v for k, v in settings.items() if k in kind.model_fields}
 
 
 def _find_id(path):

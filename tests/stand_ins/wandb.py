@@ -13,14 +13,17 @@ class Error(Exception):
 
 
 class Settings:
-  """Takes any settings.
+  """Takes those of a version.
 
   Args:
-    **unused_kwargs: Settings.
+    **given: Settings.
   """
 
-  def __init__(self, **unused_kwargs):
-    pass
+  model_fields = 'silent', 'console', 'finish_timeout', 'finish_timeout_raises'
+
+  def __init__(self, **given):
+    assert set(given) <= set(self.model_fields)
+    self.finish_timeout = given.get('finish_timeout')
 
 
 class Run:
@@ -28,10 +31,16 @@ class Run:
 
   Args:
     path: Name of the file.
+    settings: See `Settings`.
+
+  Attributes:
+    answers: Whether its server does.
   """
 
-  def __init__(self, path):
-    self.url = None
+  answers = True
+
+  def __init__(self, path, settings):
+    self.url, self._settings = None, settings
     self._file = open(path, 'w')
 
   def define_metric(self, name, step_metric=None):
@@ -42,9 +51,12 @@ class Run:
 
   def finish(self):
     self._file.close()
+    if not self.answers:
+      assert self._settings.finish_timeout, 'it would wait for ever'
+      raise TimeoutError('Timed out finishing run.')
 
 
-def init(project, name, id, dir, config, **unused_kwargs):
+def init(project, name, id, dir, config, settings, **unused_kwargs):
   """Begin a run."""
   if os.environ.get('WANDB_MODE') != 'offline':
     raise Error('No API key configured.')
@@ -52,4 +64,4 @@ def init(project, name, id, dir, config, **unused_kwargs):
   count = len([x for x in os.listdir(f'{dir}/wandb') if x.startswith('off')])
   folder = f'{dir}/wandb/offline-run-{count}-{id}'
   os.makedirs(folder)
-  return Run(f'{folder}/run-{id}.wandb')
+  return Run(f'{folder}/run-{id}.wandb', settings)
