@@ -36,6 +36,8 @@ main()
 _PAGE = 'js/plotly-plotly.min.js'
 _START_SECONDS = 60.0
 _SEND_SECONDS = 1.0
+# For an answer to points; the end of a training may wait for one.
+_ANSWER_SECONDS = 10.0
 
 
 def check_installed() -> str:
@@ -87,9 +89,7 @@ class VisdomMirror:
         self._start_server(log_path)
       # It announces its connection as a warning.
       logging.getLogger('visdom').setLevel(logging.ERROR)
-      import visdom
-
-      self._client: Any = visdom.Visdom(
+      self._client: Any = _define_client()(
         server=_HOST,
         port=port,
         env=session_name,
@@ -97,8 +97,13 @@ class VisdomMirror:
         raise_exceptions=True,
         log_to_filename=log_path and os.path.splitext(log_path)[0] + '.replay',
       )
-    except BaseException:
+    except BaseException as error:
       self._end_server()
+      if isinstance(error, ConnectionError):
+        raise errors.UsageError(
+          f'Visdom does not answer on port {port}; choose another one with '
+          '--visdom-port, or omit --visdom.'
+        ) from None
       raise
     self._thread = threading.Thread(target=self._loop, daemon=True)
     self._thread.start()
@@ -204,3 +209,15 @@ class VisdomMirror:
       self._server.wait()
       self._server = None
       self._folder.cleanup()
+
+
+def _define_client():
+  """Return the class of clients that do not wait for ever, as visdom's do."""
+  import visdom
+
+  class Client(visdom.Visdom):
+    def _handle_post(self, url, data=None):
+      sent = self.session.post(url, data=data or {}, timeout=_ANSWER_SECONDS)
+      return sent.text
+
+  return Client

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import pytest
 
@@ -123,6 +124,52 @@ def test_server_dies(port, mirrors, monkeypatch, capsys):
     mirror.write(step, {'x': 1})
     mirror.flush()
   mirror.close()
+  assert capsys.readouterr().out.count('No more points') == 1
+
+
+class Client:
+  """Sends as that of visdom, which waits for ever."""
+
+  def __init__(self, server, port, **unused_options):
+    import requests
+
+    self.session, self._address = requests.Session(), f'{server}:{port}'
+    if self.asks_at_start:
+      self.line()
+
+  def _handle_post(self, url, data=None):
+    raise AssertionError('It would wait for ever.')
+
+  def line(self, *unused_args, **unused_options):
+    try:
+      return self._handle_post(self._address)
+    except OSError:
+      raise ConnectionError('It does not answer.') from None
+
+
+@pytest.mark.parametrize('at_start', [True, False])
+def test_server_does_not_answer(at_start, monkeypatch, capsys):
+  """Refused at the start; later, the training goes on and ends."""
+  pytest.importorskip('requests')
+  monkeypatch.setattr(Client, 'asks_at_start', at_start, raising=False)
+  module = types.SimpleNamespace(Visdom=Client)
+  monkeypatch.setitem(sys.modules, 'visdom', module)
+  monkeypatch.setattr(visdom_mirror, '_ANSWER_SECONDS', 0.1)
+  find = lambda unused_mirror: True
+  monkeypatch.setattr(visdom_mirror.VisdomMirror, '_find_server', find)
+  with socket.socket() as server:
+    server.bind(('127.0.0.1', 0))
+    server.listen()
+    make = lambda: visdom_mirror.VisdomMirror(
+      server.getsockname()[1], 'a', None, LOGGER
+    )
+    if at_start:
+      with pytest.raises(errors.UsageError, match='does not answer on port'):
+        make()
+      return
+    mirror = make()
+    mirror.write(1, {'x': 1})
+    mirror.close()
   assert capsys.readouterr().out.count('No more points') == 1
 
 
