@@ -128,7 +128,7 @@ class MpiAdam:
     self._slots = [*self._m, *self._v, self._t]
     flat = {'theta': self.var_list, 'm': self._m, 'v': self._v}
     self._get = {k: tf_util.GetFlat(x, self._sess) for k, x in flat.items()}
-    self._set = tf_util.SetFromFlat(self.var_list, self._sess)
+    self._set = tf_util.SetFromFlat(self.var_list, sess=self._sess)
     utility.initialize_variables(self._sess, None, None, variables=self._slots)
 
   @property

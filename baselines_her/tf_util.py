@@ -202,14 +202,17 @@ class GetFlat:
 
 
 class SetFromFlat:
-  """Function that assigns one vector, float32 [numbers], to the variables."""
+  """Function that assigns one vector, `dtype` [numbers], to the variables."""
 
   def __init__(
-    self, var_list: Sequence[tf.Variable], sess: tf.Session | None = None
+    self,
+    var_list: Sequence[tf.Variable],
+    dtype: tf.DType = tf.float32,
+    sess: tf.Session | None = None,
   ):
     self._sess = sess
     size = sum(numel(x) for x in var_list)
-    self._flat = tf.placeholder(tf.float32, [size], 'flat')
+    self._flat = tf.placeholder(dtype, [size], 'flat')
     parts = split_flat(self._flat, var_list)
     self._assign = tf.group(*[tf.assign(v, p) for v, p in zip(var_list, parts)])
 

@@ -122,3 +122,11 @@ def test_arguments_of_the_original(tmp_path):
   switches = True, False, False, 0, 0, 100
   # The last two are `render` and `monitor`.
   rollout.RolloutWorker(env, None, dims, None, 3, 1, *switches, False, True)
+
+
+def test_flat_vectors():
+  """The original's arguments: variables and their dtype."""
+  with toy.session():
+    parts = [tf.get_variable(x, [2], tf.float64) for x in 'ab']
+    tf_util.SetFromFlat(parts, tf.float64)(np.arange(4.0))
+    np.testing.assert_array_equal(tf_util.GetFlat(parts)(), np.arange(4.0))
