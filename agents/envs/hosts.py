@@ -385,7 +385,7 @@ def _serve(conn, unpack, close_timeout, dies_with_parent=False):
   except (EOFError, KeyboardInterrupt, ConnectionError):
     pass
   except (Exception, SystemExit) as error:
-    known = errors.UsageError, errors.EnvError, errors.WorkerDeath
+    known = errors.UsageError, errors.Failure
     if not isinstance(error, known):
       error = WorkerError(traceback.format_exc())
     with contextlib.suppress(OSError):

@@ -97,7 +97,9 @@ def test_failing_constructor(start, strategy):
 
 
 @both
-@pytest.mark.parametrize('kind', [errors.UsageError, errors.WorkerDeath])
+@pytest.mark.parametrize(
+  'kind', [errors.UsageError, errors.WorkerDeath, errors.NotFinite]
+)
 def test_explained_errors_stay_what_they_are(start, strategy, kind):
   """The sentence arrives as it is, without traceback."""
   make = functools.partial(scripted_envs.refuse_to_construct, kind)
