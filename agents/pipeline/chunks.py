@@ -22,8 +22,9 @@ class Chunk:
     self._capacity = steps + 1 if steps else _FIRST_CAPACITY
     self._arrays: dict[str, np.ndarray] = {}
 
-  def put(self, time: int, key: str, values: np.ndarray) -> None:
-    """Set the values [workers, ...] of a time index."""
+  def put(self, time: int, key: str, values: Any) -> None:
+    """Set the values [workers, ...] of a time index, or a single number."""
+    values = np.asarray(values)
     self._find(time, key, values.shape[1:], values.dtype)[:, time] = values
 
   def put_row(self, time: int, key: str, worker: int, value: Any) -> None:

@@ -15,6 +15,9 @@ from agents.pipeline import base, chunks, env_config, normalizers, worker
 from agents.run import errors, references, schema
 from agents.run.schema import Amount, Count, Flag, Fraction, Positive, Whole
 
+# What an agent returns in any case.
+_RESULTS = {'actions', 'hidden_state'}
+
 
 class ExplorerSettings(schema.Settings):
   """Arguments of a `GymExplorer`.
@@ -285,8 +288,14 @@ class GymExplorer(base.ExplorerBase):
         'the names of the actions.'
       )
 
-  def _check_actions(self, name, actions):
-    """Refuse actions of another size than those of the environment."""
+  def _read_actions(self, name, result):
+    """Actions in the result of an agent, of the size of the environment."""
+    if not (isinstance(result, Mapping) and _RESULTS <= result.keys()):
+      raise errors.UsageError(
+        f'The action_generator of agent {name!r} returns {result!r:.80}; '
+        'return a dictionary of actions and hidden_state.'
+      )
+    actions = np.asarray(result['actions'])
     space, workers = self._action_spaces[name], self._num_workers
     dim = space['dim'] if space['typ'] == 'Box' else []
     size = workers * math.prod(dim)
@@ -297,6 +306,7 @@ class GymExplorer(base.ExplorerBase):
         'workers; set the dim of its action_space, if it has one, to that '
         'shape.'
       )
+    return actions
 
   def _begin(self, observations):
     """Start episodes in all workers with their initial observations."""
@@ -329,8 +339,7 @@ class GymExplorer(base.ExplorerBase):
           self._masks,
           self._settings.deterministic,
         )
-      actions[name] = np.asarray(result['actions'])
-      self._check_actions(name, actions[name])
+      actions[name] = self._read_actions(name, result)
       chunk.put(time, f'/agents/{name}/actions', actions[name])
       chunk.put(time, f'/agents/{name}/hidden_state', self._hidden[name])
       for key, value in (result.get('artifacts') or {}).items():

@@ -43,6 +43,27 @@ def test_actions_of_another_size(session):
     explorer.update()
 
 
+@pytest.mark.parametrize('result', [np.zeros((1, 1)), {'actions': [[0.0]]}])
+def test_results_that_lack_something(session, result):
+  agent = toy_agents.CountingAgent(session)
+  agent.action_generator = lambda *args: result
+  with pytest.raises(errors.UsageError, match='dictionary of actions and hid'):
+    make(session, {'agent': agent}).update()
+
+
+def test_results_without_arrays(session):
+  """Lists and numbers become arrays."""
+  agent = toy_agents.CountingAgent(session)
+  agent.action_generator = lambda *args: {
+    'actions': [[0.5]] * 2,
+    'hidden_state': [[1.0]] * 2,
+    'artifacts': {'one': 3.0, 'each': [1, 2]},
+  }
+  chunk = make(session, {'agent': agent}, num_workers=2).update()
+  assert chunk['/agents/agent/artifacts/one'][:, 0].tolist() == [3, 3]
+  assert chunk['/agents/agent/artifacts/each'][:, 0].tolist() == [1, 2]
+
+
 @pytest.mark.parametrize('count', [0, 2])
 def test_chunk_of_two_workers(session, count):
   """Acceptance test 2: episodes of 3 steps, chunks of 5 and a half-step."""
