@@ -7,7 +7,7 @@ import numpy as np
 
 from agents.envs import observations as observations_lib
 from agents.pipeline import base
-from agents.run import log, references
+from agents.run import errors, log, references
 from agents.tools.tf1 import tf
 
 
@@ -98,6 +98,15 @@ class PPOAgent(base.AgentBase):
     keys = [f'{prefix}/{x}' for x in ('actions', *parameters)]
     keys = ['/observations/agent', *keys, '/rewards', '/lengths']
     *steps, rewards, lengths = base.pick(batch, *keys)
+    config = self.policy.config
+    expected, found = (config.update_every, config.max_length), rewards.shape
+    if found[:2] != expected:
+      raise errors.UsageError(
+        f'The batch of agent {self.name!r} has the shape {found[:2]}, but the '
+        'config of its policy has the update_every and max_length '
+        f'{expected}; make them equal to the count of the sampler and the '
+        'max_length of the memory.'
+      )
     summary = self._update(*steps, rewards[..., 0], lengths)
     scalars = {
       tag.rpartition('/')[2]: value

@@ -299,6 +299,19 @@ def test_memory_of_network_begins_with_the_episode():
       assert (result[key][1] != fresh[key][1]).all(), key
 
 
+@pytest.mark.parametrize('change', ['count', 'max_length'])
+def test_sizes_that_differ_from_the_configuration(change):
+  """Those of sampler and memory; not an error of TensorFlow."""
+  with make_agent(make_config()) as agent:
+    if change == 'count':
+      agent.sampler = lambda memories: memories['train'].take(3)
+    else:
+      agent.memory['train']._max_length += 1
+    agent.memory['train'].store(Explorer(agent, Stream()).explore(4))
+    with pytest.raises(errors.UsageError, match='equal to the count of the sa'):
+      agent.update()
+
+
 def test_waits_for_enough_episodes():
   """No update before there are `update_every`; the monitor gets its numbers."""
   session = sessions.SmallSession()
