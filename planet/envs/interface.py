@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.envs import images, spaces, wrappers
+from agents.evaluation import check_shape
 from agents.run import errors
 
 
@@ -154,6 +155,7 @@ class Reader:
 
     Raises:
       UsageError: If an image is not what it may be, or something is missing.
+      ValueError: If a part has another shape, or no choice of its space.
     """
     if not isinstance(observation, (Mapping, tuple)):
       observation = np.asarray(observation)
@@ -205,6 +207,9 @@ class Reader:
       if key == 'image':
         value = self._read_image(*self._find_image(observation))
       elif own is not None:
+        for path, part in self._parts:
+          called = '/'.join(map(str, path)) or 'observation'
+          check_shape(images.pick(own, path), part, called)
         value = images.join(own, self._parts)
       else:
         value = self._get(observation, key)

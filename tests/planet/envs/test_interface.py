@@ -210,6 +210,26 @@ def test_states(name, keys):
   )
 
 
+@pytest.mark.parametrize(
+  'wrong, message',
+  [
+    ({'b': 3}, r'The b is 3, but must be in Discrete\(3\)'),
+    ({'b': -1}, 'The b is -1'),
+    ({'c': [2, 0]}, 'The c is .*MultiDiscrete'),
+    ({'c': [0, 1, 1]}, r'The c has shape \(3,\), but must have \(2,\)'),
+  ],
+)
+def test_states_that_are_refused(wrong, message):
+  """No one-hot vector could show them."""
+  parts = {'b': Discrete(3), 'c': gymnasium.spaces.MultiDiscrete([2, 3])}
+  space = Dict({'a': Box(-1, 1, (2,)), **parts})
+  reader, _ = make_reader(Env(Box(-1, 1, (1,)), space), ['state'])
+  observation = space.sample()
+  assert reader.read(observation).shape == (10,)
+  with pytest.raises(ValueError, match=message):
+    reader.read({**observation, **wrong})
+
+
 def test_actions_of_other_bounds():
   """An agent has the same effect in an environment with other bounds."""
   own = interface.Interface(None, Box(-2, 2, (1,)), None, True)
