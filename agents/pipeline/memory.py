@@ -131,6 +131,7 @@ class RingMemory(base.MemoryBase):
   def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
     """Replace the contents; the oldest entry gets index 0."""
     self.clear()
+    state = {k: v for k, v in state.items() if self._is_kept(k)}
     lengths = {np.shape(x)[1] for x in state.values()}
     length = max(lengths, default=0)
     if len(lengths) > 1 or length > self.capacity:

@@ -182,6 +182,16 @@ def test_too_large_snapshot_is_refused(session):
     small.load_state_dict(ring.state_dict())
 
 
+def test_snapshot_with_keys_that_are_no_longer_stored(session):
+  """They are left out, as later chunks do not have them."""
+  args = dict(chunk_sample_len=3, buffer_chunk_len=4)
+  ring = memory.RingMemory(session, **args)
+  ring.store({**make_chunk(0), '/y': make_chunk(0)['/x']})
+  other = memory.RingMemory(session, exclude_keys=['/y'], **args)
+  other.load_state_dict(ring.state_dict())
+  assert '/x' in other.get_buffer() and '/y' not in other.get_buffer()
+
+
 def test_size_is_reported_once(session):
   """Megabytes per key, when the first chunk tells the shapes."""
   ring = memory.RingMemory(
