@@ -185,6 +185,19 @@ class GymExplorer(base.ExplorerBase):
     return {k: v.state_dict() for k, v in self._normalizers.items()}
 
   def import_normalizers(self, state: Mapping[str, Any]) -> None:
+    """Load the result of `export_normalizers` of another explorer.
+
+    Raises:
+      UsageError: If what this one observes is scaled otherwise.
+    """
+    missing = self._normalizers.keys() - state.keys()
+    # Rewards only matter to the explorer that learns.
+    missing |= {'observations'} & state.keys() - self._normalizers.keys()
+    for name in sorted(missing):
+      raise errors.UsageError(
+        f'The {self.mode} explorer and the statistics it gets do not both '
+        f'normalize {name}; set its normalize_{name} as in the training.'
+      )
     for name, normalizer in self._normalizers.items():
       normalizer.load_state_dict(state[name])
     # What was observed already is scaled by what was known before.

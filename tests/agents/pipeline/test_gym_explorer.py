@@ -280,6 +280,15 @@ def test_videos_in_eval(session):
   assert len(frames) == 4 and frames[0].shape[:2] == (384, 256)
 
 
+@pytest.mark.parametrize('train, test', [(True, False), (False, True)])
+def test_explorers_that_normalize_otherwise(session, train, test):
+  """Observations have to be what the agent was trained on."""
+  first = make(session, normalize_observations=train)
+  second = make(session, mode='test', normalize_observations=test)
+  with pytest.raises(errors.UsageError, match='set its normalize_obs'):
+    second.import_normalizers(first.export_normalizers())
+
+
 def test_observation_normalizer(session):
   """Training learns the scale; the test explorer imports it and keeps it."""
   args = dict(normalize_observations=True, normalize_rewards=True)
