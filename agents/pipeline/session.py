@@ -219,7 +219,13 @@ class Session:
       )
     given = schema.convert(dict | None, self.params.get('tf'), "The node 'tf'")
     self._threads = Threads.read(given or {})
-    self.runner = toolbox.get_class(node['name'])(self.params)
+    kind = toolbox.get_class(node['name'])
+    if not hasattr(kind, 'start'):
+      raise errors.UsageError(
+        f'The runner {node["name"]} has no method start; name a class that is '
+        'derived from agents.pipeline.runner.Runner.'
+      )
+    self.runner = kind(self.params)
 
   def _open_folder(self):
     """Create or enter the folder; only the first rank keeps its path."""

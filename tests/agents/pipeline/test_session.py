@@ -314,6 +314,13 @@ def test_wrong_parameters(tmp_path, params, message):
   assert not list(tmp_path.iterdir())
 
 
+def test_runner_of_another_class(tmp_path, capsys):
+  repeal = '{"runner.name": "agents.pipeline.ddpg.Noise"}'
+  assert start(tmp_path, '--repeal', repeal) == 2
+  assert 'derived from agents.pipeline.runner.Runner' in capsys.readouterr().err
+  assert not list(tmp_path.iterdir())
+
+
 def test_wrong_checkpoints(tmp_path):
   assert start(tmp_path) == 0
   path = tmp_path / 'all' / 'run'
