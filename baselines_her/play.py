@@ -119,14 +119,20 @@ def make_viewed_env(
     filename: Path of the video; with a slash at the end, a folder for several
       videos.
     **options: Other arguments of `vec_env.make_vec_env`.
+
+  Raises:
+    UsageError: If the folder of the video is not writable.
   """
+  folder, name = os.path.split(files.expand(filename))
+  if not window:
+    # Now, not only after the episodes.
+    files.check_creatable(os.path.abspath(folder))
   mode = 'human' if window else 'rgb_array'
   env = vec_env.make_vec_env(
     env_id, 'robotics', 1, seed, render=mode, **options
   )
   if window:
     return env
-  folder, name = os.path.split(files.expand(filename))
   return video_recorder.VecVideoRecorder(
     env, folder, lambda step: True, np.inf, name or None
   )

@@ -385,8 +385,7 @@ def _serve(conn, unpack, close_timeout, dies_with_parent=False):
   except (EOFError, KeyboardInterrupt, ConnectionError):
     pass
   except (Exception, SystemExit) as error:
-    known = errors.UsageError, errors.Failure
-    if not isinstance(error, known):
+    if not isinstance(error, errors.UsageError | errors.Failure):
       error = WorkerError(traceback.format_exc())
     with contextlib.suppress(OSError):
       conn.send((error, None))

@@ -68,14 +68,23 @@ def write_video(
     scale: Integer factor by which to enlarge the frames.
 
   Raises:
-    UsageError: If the extension is not supported, or .mp4 needs the package
-      imageio-ffmpeg, which is missing.
+    UsageError: If the extension is not supported, the folder is not writable,
+      or .mp4 needs the package imageio-ffmpeg, which is missing.
+    Failure: If the encoder cannot write all of it.
   """
   ending = check_ending(filename)
+  files.check_creatable(os.path.dirname(os.path.abspath(filename)))
   images = (x.repeat(scale, 0).repeat(scale, 1) for x in images)
   with files.atomic_path(filename) as temporary:
     if ending == '.mp4':
-      _write_mp4(temporary, images, fps)
+      # The encoder ends silently, or says what it says in many lines.
+      with contextlib.suppress(OSError):
+        _write_mp4(temporary, images, fps)
+      if not _is_whole_mp4(temporary):
+        raise errors.Failure(
+          f'Cannot write the video {filename}: the encoder failed. Free some '
+          'space on the disk, or choose another folder.'
+        )
     else:
       with open(temporary, 'wb') as file_:
         file_.write(encode_gif(images, fps))
@@ -238,3 +247,17 @@ def _write_mp4(filename, images, fps):
       # The encoder requires even sizes.
       pad = [(0, x % 2) for x in image.shape[:2]] + [(0, 0)]
       writer.append_data(np.pad(image, pad, mode='edge'))
+
+
+def _is_whole_mp4(filename):
+  """Return whether a file has the index, which is written last."""
+  names, place = [], 0
+  with contextlib.suppress(OSError), open(filename, 'rb') as file_:
+    while head := file_.read(8):
+      names.append(head[4:])
+      size = int.from_bytes(head[:4], 'big')
+      # Of more than 4 GB, it follows.
+      size = int.from_bytes(file_.read(8), 'big') if size == 1 else size
+      place += max(8, size)
+      file_.seek(place)
+  return b'moov' in names

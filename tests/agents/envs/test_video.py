@@ -1,10 +1,15 @@
 """Sizes of frames, labels, contact sheets, and files."""
 
+import contextlib
+import os
+import resource
+
 import imageio.v3 as iio
 import numpy as np
 import pytest
 
 from agents.envs import video
+from agents.run import errors
 
 
 @pytest.mark.parametrize(
@@ -64,3 +69,30 @@ def test_videos_of_odd_sizes(ending, tmp_path):
   found = iio.imread(path)
   assert found.shape == (4, *((28, 64) if ending == '.mp4' else (27, 63)), 3)
   np.testing.assert_allclose(found.mean((1, 2, 3)), [0, 60, 120, 180], atol=3)
+
+
+def test_full_disk(tmp_path):
+  """No part of a video, and a sentence, whatever the encoder says."""
+  frames = list(np.random.RandomState(0).randint(0, 255, (9, 99, 99, 3), 'u1'))
+  for size in (0, 1000, 20000):
+    with limited(size), pytest.raises(errors.Failure, match='Free some space'):
+      video.write_video(str(tmp_path / 'a.mp4'), frames, 20)
+    assert not os.listdir(tmp_path)
+
+
+@contextlib.contextmanager
+def limited(size):
+  """Let no file become larger, as of the programs that are started."""
+  before = resource.getrlimit(resource.RLIMIT_FSIZE)
+  resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+  try:
+    yield
+  finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_no_folder(tmp_path):
+  """Known before anything is encoded."""
+  (tmp_path / 'file').touch()
+  with pytest.raises(errors.UsageError, match='Cannot write to'):
+    video.write_video(str(tmp_path / 'file' / 'a.mp4'), iter(()), 20)
