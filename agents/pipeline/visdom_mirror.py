@@ -216,6 +216,8 @@ def _define_client():
   import visdom
 
   class Client(visdom.Visdom):
+    session: Any
+
     def _handle_post(self, url, data=None):
       sent = self.session.post(url, data=data or {}, timeout=_ANSWER_SECONDS)
       return sent.text

@@ -139,10 +139,12 @@ class Counted(Wrapper):
     RuntimeError: If stepped after the episode has ended.
   """
 
+  _allowed: Any = schema.Positive
+
   def __init__(self, env: Any, duration: int):
     super().__init__(env)
     called = f'The duration of {type(self).__name__}'
-    self._duration = schema.convert(schema.Positive, duration, called)
+    self._duration = schema.convert(self._allowed, duration, called)
     self._step: Any = None
 
   def step(self, action: Any) -> tuple:

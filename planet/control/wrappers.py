@@ -14,7 +14,7 @@ from agents.envs.adapters import DeepMindWrapper as DeepMindWrapper
 from agents.envs.hosts import Async as Async
 from agents.envs.hosts import ExternalProcess as ExternalProcess
 from agents.envs.wrappers import ChangeObservation, Wrapper
-from agents.run import references
+from agents.run import references, schema
 from agents.tools.wrappers import STEPS_OF_ACTION, Counted, LimitDuration
 from agents.tools.wrappers import ActionRepeat as ActionRepeat
 from agents.tools.wrappers import ConvertTo32Bit as ConvertTo32Bit
@@ -79,6 +79,8 @@ class MinimumDuration(Counted):
 
   Keeps stepping the environment past its own end; see `HoldEnd`.
   """
+
+  _allowed = schema.Count
 
   def step(self, action: Any) -> tuple:
     observ, reward, done, info = super().step(action)
