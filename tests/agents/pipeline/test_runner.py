@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from agents import pipeline
-from agents.pipeline import checkpoints, gym_explorer, main, runner
+from agents.pipeline import checkpoints, gym_explorer, main, runner, toolbox
 from agents.pipeline.loader import Loader
 from agents.run import checkpoint, errors, schema
 from agents.tools.tf1 import tf
@@ -211,7 +211,7 @@ def make_runner(score, kind):
   return made
 
 
-def test_scores_that_nothing_records(tmp_path):
+def test_scores_that_nothing_records(tmp_path, monkeypatch):
   """Are refused, unless a part of the user might record them."""
   for score in ('/reward/test/episodic', '/update/loss'):
     make_runner(score, gym_explorer.GymExplorer)._check_score()
@@ -221,6 +221,8 @@ def test_scores_that_nothing_records(tmp_path):
   assert start(tmp_path, score='/mine') == 0
   log = (tmp_path / 'all' / 'run' / 'report.log').read_text()
   assert '/mine, the score of the runner, has not been recorded' in log
+  monkeypatch.setattr(toolbox, 'is_own', lambda part: True)
+  assert start(tmp_path / 'own', score='/mine') == 2
 
 
 def test_without_tests(tmp_path):
