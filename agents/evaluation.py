@@ -315,7 +315,7 @@ def check_shape(
 ) -> None:
   """Raise a ValueError unless an observation fits into its space.
 
-  That is, has its shape and, if it is a choice, is one of those that there are.
+  It has to have its shape and, where the space has choices, be one of them.
 
   Args:
     value: Array, or dict or tuple of arrays if the space is one.

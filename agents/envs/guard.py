@@ -137,11 +137,11 @@ def check_observation(
 
 
 def is_choice(array: np.ndarray, space: Any) -> bool:
-  """Return whether numbers are among those that a space lets choose from.
+  """Return whether numbers are choices that a space has.
 
   Args:
     array: Numbers with the shape of the space, or a batch of them.
-    space: Space; those without choices have all numbers.
+    space: Space; in those without choices, any number is one.
   """
   count = getattr(space, 'nvec', getattr(space, 'n', None))
   if count is None or type(space).__name__ == 'MultiBinary':

@@ -77,7 +77,7 @@ def write_video(
   images = (x.repeat(scale, 0).repeat(scale, 1) for x in images)
   with files.atomic_path(filename) as temporary:
     if ending == '.mp4':
-      # The encoder ends silently, or says what it says in many lines.
+      # The encoder fails silently or with many lines of its own.
       with contextlib.suppress(OSError):
         _write_mp4(temporary, images, fps)
       if not _is_whole_mp4(temporary):

@@ -96,7 +96,7 @@ def check_writable(logdir: str) -> None:
     tempfile.TemporaryFile(dir=logdir).close()
   except OSError as error:
     raise errors.UsageError(
-      f'Cannot write to the log directory {logdir}: {error.strerror}. Choose '
+      f'Cannot write to the folder {logdir}: {error.strerror}. Choose '
       'another one.'
     ) from None
 

@@ -307,7 +307,7 @@ def test_unwritable_logdir(capsys, tmp_path):
   error = training_runs.fail(
     capsys, train_ppo, [*PENDULUM, f'--logdir={tmp_path}/file/logdir']
   )
-  assert 'Cannot write to the log directory' in error
+  assert 'Cannot write to the folder' in error
 
 
 def test_damaged_configuration(capsys, tmp_path):

@@ -58,7 +58,7 @@ def run(*args, module='run', code=0, **environ):
     (['--env=FetchRech-v1'], "'FetchRech-v1' is unknown"),
     (['--env=Pendulum-v1'], 'HER cannot train on Pendulum'),
     (['--demo_file=/none.npz'], 'Cannot read demonstrations'),
-    (['--log_path=/proc/x'], 'Cannot write to the log directory /proc'),
+    (['--log_path=/proc/x'], 'Cannot write to the folder /proc'),
     (['--hiden=3'], 'Flag --hiden is unknown. Did you mean hidden'),
   ],
 )

@@ -150,7 +150,7 @@ def test_unknown_config(capsys, tmp_path):
 def test_unwritable_logdir(capsys, tmp_path):
   (tmp_path / 'file').write_text('')
   error = fail(capsys, tmp_path / 'file' / 'logdir')
-  assert 'Cannot write to the log directory' in error
+  assert 'Cannot write to the folder' in error
 
 
 @pytest.mark.parametrize(
