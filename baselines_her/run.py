@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from agents.envs import adapters, video, window
+from agents.envs import adapters, video
 from agents.run import (
   entry,
   errors,
@@ -47,7 +47,6 @@ from baselines_her import (
   settings,
   util,
   vec_env,
-  video_recorder,
 )
 
 if TYPE_CHECKING:
@@ -260,6 +259,8 @@ class Plan:
       with messages.muted(adapters.__name__):
         env = build_env(own, values.T)
       if args.save_video_interval:
+        from baselines_her import video_recorder
+
         interval, videos = args.save_video_interval, f'{folder}/videos'
         logger.info(f'Writing videos to {videos}.')
         env = video_recorder.VecVideoRecorder(
@@ -347,6 +348,7 @@ class Plan:
         'Flags --total_env_steps and --num_timesteps exclude each other.'
       )
     if args.play:
+      from agents.envs import window
       from baselines_her import play
 
       # Now, not only after the training.
