@@ -40,7 +40,7 @@ def train(
     logdir: Folder of runs, or of a run to continue; None to write nothing.
     total_env_steps: Environment steps of training, not counting evaluation; by
       default, those of the configuration.
-    config: Name of a function in `agents.configs`.
+    config: Name of a function in `agents.configs`, or `module:function`.
     params: Values that override the configuration. `network` may be a function.
     seed: Seed of all random numbers.
     env_processes: Whether to step environments in separate processes.

@@ -69,7 +69,10 @@ def define_flags(flag_values: Any = FLAGS) -> None:
     **into,
   )
   tf.app.flags.DEFINE_string(
-    'env', None, 'Environment id. Overrides the configuration.', **into
+    'env',
+    None,
+    'Id, or module:function. Overrides the environment of the configuration.',
+    **into,
   )
   tf.app.flags.DEFINE_integer('seed', None, 'Random seed.', **into)
   tf.app.flags.DEFINE_float(
@@ -201,10 +204,15 @@ def main(_: Any) -> None:
   with stopping.handle_signals():
     claim = functools.partial(_claim, given)
     work = functools.partial(_train, given, comm)
-    for told in life.start(claim, work, comm):
-      if isinstance(told, str):
-        _logger.info('%s', told)
-    stopping.check()
+    try:
+      for told in life.start(claim, work, comm):
+        if isinstance(told, str):
+          _logger.info('%s', told)
+      stopping.check()
+    except stopping.StopRequested as stop:
+      if not given.logdir:
+        stop.advice = 'Nothing was saved, as there is no --logdir.'
+      raise
 
 
 @contextlib.contextmanager

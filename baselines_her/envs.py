@@ -1,7 +1,4 @@
-"""Goal environments by id; does not import TensorFlow.
-
-`make` is the only function that creates an environment by id.
-"""
+"""Goal environments; does not import TensorFlow."""
 
 import types
 from collections.abc import Mapping

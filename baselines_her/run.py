@@ -83,7 +83,9 @@ def define_flags(flag_values: Any = FLAGS) -> None:
   tf.app.flags.DEFINE_string(
     'alg', 'her', 'algorithm; for PPO use ppo-train', **into
   )
-  tf.app.flags.DEFINE_string('env', settings.ENV, 'environment id', **into)
+  tf.app.flags.DEFINE_string(
+    'env', settings.ENV, 'environment id, or module:function', **into
+  )
   tf.app.flags.DEFINE_string('env_type', None, _IGNORED_MEANING, **into)
   tf.app.flags.DEFINE_integer('seed', None, 'random seed', **into)
   tf.app.flags.DEFINE_float(
@@ -283,9 +285,10 @@ class Plan:
           begin=functools.partial(config.write_params, params, folder),
           mirrors=mirrors,
         )
-      except stopping.StopRequested:
-        again = f'continue with --log_path={folder} and the same settings.'
-        logger.info(f'Saved in {folder}; {again}')
+      except stopping.StopRequested as stop:
+        logger.info(f'Saved in {folder}.')
+        if not args.log_path:
+          stop.advice = f'Add --log_path={folder} to continue.'
         raise
       finish(arguments['policy'])
 

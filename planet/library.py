@@ -41,8 +41,9 @@ def train(
   Args:
     env: Task name; id of a gymnasium or PyBullet environment; picklable
       function that returns an environment; or an environment, which runs in
-      this process and must not render with OpenGL. Environments need
-      `render_mode='rgb_array'`. Defaults to `tasks` in `params`.
+      this process and must not render with OpenGL. Functions without an
+      argument `render_mode`, and environments, need the mode `rgb_array` for
+      images. Defaults to `tasks` in `params`.
     logdir: Folder of an experiment, with its only run in `00001`, or of a run;
       a temporary folder by default.
     total_env_steps: Environment steps to train for, including initial episodes

@@ -232,8 +232,8 @@ class Runner:
     """Write a checkpoint.
 
     Args:
-      final: Whether this is the last one, which includes the memories by
-        default.
+      final: Whether no cycle follows soon: before training, at its end, or on
+        request. Such checkpoints include the memories by default.
     """
     self._check_finite()
     when = self._settings.memory_save

@@ -119,8 +119,8 @@ def run(function: Callable[[], object]) -> int:
     return _leave(code if type(code) is int else 0)
   except KeyboardInterrupt:
     return _leave(128 + signal.SIGINT)
-  except stopping.StopRequested:
-    _say('Stopped. Repeat the command to continue.', 0)
+  except stopping.StopRequested as stop:
+    _say(f'Stopped. {stop.advice}', 0)
     return 0
   except Exception as error:
     if isinstance(error, BrokenPipeError) and _drop_unread_output():

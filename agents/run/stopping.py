@@ -31,7 +31,12 @@ class StopRequested(Exception):
   """Raised to end a program early but in order.
 
   Environments raise it to leave a long execution of the graph.
+
+  Attributes:
+    advice: Sentence for the user.
   """
+
+  advice = 'Repeat the command to continue.'
 
 
 def requested() -> bool:

@@ -100,8 +100,8 @@ class PhaseMachine:
       execution; by default, whether the user has asked to stop.
     saves_within: Whether time-based checkpoints may be written within a phase;
       otherwise only at its start.
-    saves_at_end: Whether to also write a checkpoint when iteration ends, for
-      whatever reason; see `agents.run.life.run`.
+    saves_at_end: Whether to also write a checkpoint when iteration ends; see
+      `agents.run.life.run` for when this would do harm.
     comm: MPI communicator of processes that run the same phases; only this
       process by default.
   """

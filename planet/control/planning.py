@@ -38,7 +38,7 @@ def cross_entropy_method(
     obs_shape: Shape of one encoded observation.
     action_shape: Shape of one action, [actions].
     horizon: Number of actions to plan.
-    graph: Unused; the whole model, for planners that need it.
+    graph: Unused; the whole model, which planners of users may need.
     amount: Number of candidates per iteration.
     topk: Number of candidates to fit the Gaussian to.
     iterations: Number of iterations; with 0, return the initial mean.
@@ -46,7 +46,7 @@ def cross_entropy_method(
     max_action: Upper bound of the actions.
     initial_mean: Mean of the first Gaussian [batch, horizon, actions]; zero
       by default.
-    bias: Action that `initial_mean` consists of by default, zero if None.
+    bias: Every action of the default `initial_mean`; None for zeros.
 
   Returns:
     Mean of the last Gaussian, float32 [batch, horizon, actions].

@@ -1,7 +1,7 @@
 """Configurations: everything that defines a training run.
 
-Each preset has a function of the same name, as in the original. It takes a
-mapping, which it completes, and a mapping of parameters.
+Each preset of `presets.py` has a function of its name here, as in the original.
+It takes a mapping, which it completes, and a mapping of parameters.
 """
 
 import dataclasses

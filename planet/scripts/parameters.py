@@ -32,6 +32,9 @@ _MEANING = 'it changes what the recorded episodes mean'
 _episodes = functools.partial(schema.setting, fixed=_MEANING)
 
 Names = Annotated[list[Name], MinLen(1)]
+Tasks = Annotated[
+  Names, pydantic.AfterValidator(lambda x: [*map(tasks_lib.name_task, x)])
+]
 Collects = list[dict[str, Any]]
 ImageSize = Annotated[Literal[32, 64, 96, 128], WHOLE]
 Bits = Annotated[Whole, Interval(ge=1, le=8)]
@@ -220,7 +223,7 @@ class Parameters(schema.Settings):
     'clip', 'unused; kept for compatibility'
   )
   # Tasks.
-  tasks: Names = _episodes(['cheetah_run'], 'tasks to train on')
+  tasks: Tasks = _episodes(['cheetah_run'], 'tasks to train on')
   action_repeat: Positive | None = _episodes(
     None, 'simulator steps per action; default: depends on the task'
   )

@@ -78,7 +78,7 @@ TABLE = {
 def describe() -> str:
   """Return a table of the tasks for `--help`."""
   repeats = {name: row.action_repeat for name, row in TABLE.items()}
-  repeats.update({'gym_<id>': 1})
+  repeats.update({'gym_<id>': 1, 'my_module:<id or function>': 1})
   lines = [f'  {name:28} {repeat}' for name, repeat in repeats.items()]
   return '\n'.join(['tasks (name, action repeat in simulator steps):', *lines])
 
@@ -97,8 +97,13 @@ def name_env(env: Any) -> str:
   """Return the task name of an environment, its id, or its constructor."""
   if not isinstance(env, str) or env in gymnasium.registry:
     return f'gym_{adapters.name_of(env)}'
-  other = re.search('-v[0-9]|:', env) and not env.startswith('gym_')
-  return f'gym_{env}' if other else env
+  return name_task(env)
+
+
+def name_task(name: str) -> str:
+  """Return the name of a task: ids of environments are `gym_<id>`."""
+  is_id = re.search('-v[0-9]|:', name) and not name.startswith('gym_')
+  return f'gym_{name}' if is_id else name
 
 
 def list_replaced(names: Sequence[str]) -> list[str]:
@@ -125,8 +130,8 @@ def find_row(name: str) -> Row:
   if name.startswith('gym_'):
     return Row('gym', name.removeprefix('gym_'), 1, ('state',))
   raise errors.UsageError(
-    f'Task {name!r} is unknown. {errors.suggest(name, TABLE)} Use gym_<id> for '
-    'any gymnasium or PyBullet environment, such as gym_Pendulum-v1.'
+    f'Task {name!r} is unknown. {errors.suggest(name, TABLE)} Use the id '
+    'of any gymnasium or PyBullet environment, such as Pendulum-v1.'
   )
 
 

@@ -451,3 +451,14 @@ def test_own_train_function():
   env.close()
   # Training and evaluation, twice; each second costs less than 20.
   assert len(scores) == 4 and all(-100 < x < 0 for x in scores)
+
+
+def test_stop_of_a_run_that_saves_nothing(monkeypatch, capsys):
+  """Repeating the command would not continue it."""
+
+  def stop(*unused):
+    raise stopping.StopRequested
+
+  monkeypatch.setattr(train_ppo.life, 'start', stop)
+  assert train_ppo.run(['--config=pybullet_pendulum']) == 0
+  assert 'Nothing was saved' in capsys.readouterr().err

@@ -183,7 +183,7 @@ def test_interrupted(tmp_path):
   process.send_signal(signal.SIGTERM)
   output, error = process.communicate(timeout=60)
   assert process.returncode == 0, error
-  assert f'continue with --log_path={tmp_path}' in output
+  assert f'Saved in {tmp_path}.' in output
   assert 'Stopped. Repeat the command' in error
   assert os.listdir(tmp_path / 'checkpoints')
 

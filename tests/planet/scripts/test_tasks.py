@@ -227,6 +227,13 @@ def test_names_of_environments(monkeypatch):
     assert tasks.name_env(name) == name
   assert tasks.name_env('Pendulum-v1') == 'gym_Pendulum-v1'
   assert tasks.name_env('a:make') == 'gym_a:make'
+  given = {'tasks': ['Pendulum-v1', 'gym_Pendulum-v1', 'a:make', 'cup_catch']}
+  assert parameters.check(given)['tasks'] == [
+    'gym_Pendulum-v1',
+    'gym_Pendulum-v1',
+    'gym_a:make',
+    'cup_catch',
+  ]
   monkeypatch.setitem(gymnasium.registry, 'gym_a/B-v0', None)
   assert tasks.name_env('gym_a/B-v0') == 'gym_gym_a/B-v0'
   monkeypatch.setattr(define, '__module__', 'gym_a')
