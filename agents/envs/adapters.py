@@ -202,12 +202,16 @@ class GymEnv(_Adapter):
 
 
 class DeepMindWrapper(Wrapper):
-  """Adapter for a task of the control suite; observations are dictionaries.
+  """Adapter for a task of dm_control; observations are dictionaries.
 
   Args:
-    env: Result of `dm_control.suite.load`.
+    env: Result of `dm_control.suite.load`, or another environment of
+      dm_control, such as those for locomotion and manipulation.
     render_size: Height and width of rendered images in pixels.
     camera_id: Number of the camera to render from.
+
+  Raises:
+    UsageError: If it has several agents.
   """
 
   metadata = {'render.modes': ['rgb_array']}
@@ -217,6 +221,10 @@ class DeepMindWrapper(Wrapper):
     self, env: Any, render_size: tuple[int, int] = (64, 64), camera_id: int = 0
   ):
     super().__init__(env)
+    if isinstance(env.action_spec(), (list, tuple)):
+      raise errors.UsageError(
+        f'{type(env).__name__} has several agents; give an environment for one.'
+      )
     self._render_size = render_size
     self._camera_id = camera_id
 
@@ -224,8 +232,11 @@ class DeepMindWrapper(Wrapper):
   def observation_space(self) -> Any:
     parts = {}
     for key, spec in self._env.observation_spec().items():
-      infinity = np.full(spec.shape, np.inf, np.float32)
-      parts[key] = spaces.box(-infinity, infinity)
+      is_image = getattr(spec, 'dtype', None) == np.uint8
+      bounds = (0, 255) if is_image else (-np.inf, np.inf)
+      low, high = (np.full(spec.shape, x) for x in bounds)
+      kind = np.uint8 if is_image else np.float32
+      parts[key] = spaces.box(low, high, kind)
     return spaces.dictionary(parts)
 
   @functools.cached_property
@@ -240,7 +251,9 @@ class DeepMindWrapper(Wrapper):
 
   def seed(self, seed: int) -> None:
     """Seed the environment and its action space."""
-    self._env.task.random.seed(seed)
+    # Those of the suite have it in their task.
+    random = getattr(self._env, 'random_state', None) or self._env.task.random
+    random.seed(seed)
     self.action_space.seed(seed)
 
   def reset(self) -> Any:

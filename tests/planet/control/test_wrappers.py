@@ -6,6 +6,7 @@ Numbers agree to 1e-5; names, types, errors and flags are the same.
 import os
 import types
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -312,6 +313,24 @@ def test_deepmind_reward_may_be_missing():
     **{**vars(inner.reset()), 'last': lambda: True}
   )
   assert wrappers.DeepMindWrapper(inner).step([0.0])[1:3] == (0, True)
+
+
+def test_deepmind_composer():
+  """Locomotion and manipulation have their generator in the environment."""
+  inner = scripted_envs.FakeSuiteEnv()
+  inner.random_state = np.random.RandomState(0)
+  image = types.SimpleNamespace(shape=(64, 64, 3), dtype=np.dtype(np.uint8))
+  spec = {**inner.observation_spec(), 'camera': image}
+  inner.observation_spec = lambda: spec
+  env = wrappers.DeepMindWrapper(inner)
+  env.seed(3)
+  assert inner.random_state.rand() == np.random.RandomState(3).rand()
+  camera = env.observation_space['camera']
+  assert camera == gymnasium.spaces.Box(0, 255, (64, 64, 3), np.uint8)
+  assert env.observation_space['position'].dtype == np.float32
+  inner.action_spec = lambda: [1, 2]
+  with pytest.raises(errors.UsageError, match='several agents'):
+    wrappers.DeepMindWrapper(inner)
 
 
 def test_external_process():
