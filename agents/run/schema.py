@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 import annotated_types
+import numpy as np
 import pydantic
 from typing_extensions import Self
 
@@ -87,7 +88,11 @@ Fraction = Annotated[Number, annotated_types.Interval(ge=0, le=1)]
 Finite = Annotated[Number, pydantic.AllowInfNan(False)]
 FiniteAmount = Annotated[Finite, annotated_types.Ge(0)]
 Rate = Annotated[Finite, annotated_types.Gt(0)]
-Flag = Annotated[bool, pydantic.Strict()]
+Flag = Annotated[
+  bool,
+  pydantic.Strict(),
+  pydantic.BeforeValidator(lambda x: bool(x) if isinstance(x, np.bool_) else x),
+]
 Name = Annotated[str, annotated_types.MinLen(1)]
 FileName = Annotated[str, pydantic.AfterValidator(_to_file_name)]
 Path = str | pathlib.Path

@@ -34,6 +34,7 @@ class Example(schema.Settings):
     ('scale', None, None),
     ('scale', 3, 3.0),
     ('scale', np.float32(0.5), 0.5),
+    ('fast', np.True_, True),
     ('kind', 64.0, 64),
     ('place', 'x', 'x'),
     ('place', 3, 3),
