@@ -106,10 +106,7 @@ def to_plain(space: Any) -> dict[str, Any]:
     }
   if kind != 'Box':
     raise NotImplementedError(f'Unknown kind of space {space!r}.')
-  low, high = (
-    (x.min() if x.min() == x.max() else x).tolist()
-    for x in (space.low, space.high)
-  )
+  low, high = (_plain_bound(x, 0) for x in (space.low, space.high))
   shape, dtype = list(space.shape), str(space.dtype)
   return {'low': low, 'high': high, 'shape': shape, 'dtype': dtype}
 
@@ -456,7 +453,8 @@ def describe(space: Any, path: str = '') -> dict[str, dict[str, Any]]:
     return parts
   found: dict[str, Any]
   if kind == 'Box':
-    lim = [_plain_bound(x) for x in (space.low, space.high)]
+    # Those of images would fill pages.
+    lim = [_plain_bound(x, 2) for x in (space.low, space.high)]
     found = {'typ': kind, 'dim': list(space.shape), 'lim': lim}
     if space.dtype != np.float32:
       found['dtype'] = str(np.dtype(space.dtype))
@@ -472,8 +470,8 @@ def describe(space: Any, path: str = '') -> dict[str, dict[str, Any]]:
   return {path or 'agent': found}
 
 
-def _plain_bound(bound):
-  """Lists; a number for images, whose bounds would fill pages."""
-  if bound.ndim > 1 and bound.min() == bound.max():
-    return bound.flat[0].item()
-  return bound.tolist()
+def _plain_bound(bound, least):
+  """Lists; a number if all are equal, from some number of dimensions on."""
+  if bound.ndim < least or bound.size and bound.min() < bound.max():
+    return bound.tolist()
+  return bound.flat[0].item() if bound.size else 0

@@ -1,5 +1,6 @@
 """Actions that reach environments, whatever system sends them."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -97,6 +98,14 @@ def test_discrete_actions_have_the_dtype():
   parts = {'a': spaces.discrete(3), 'b': spaces.box([0], [1])}
   found = spaces.fitting(spaces.dictionary(parts))({'a': 1, 'b': np.ones(1)})
   assert found['a'] == 1 and found['b'].dtype == np.float32
+
+
+@pytest.mark.parametrize('shape', [(0,), (0, 3)])
+def test_empty_parts_are_stored(shape):
+  empty = gymnasium.spaces.Box(-1, 1, shape, np.float32)
+  space = spaces.dictionary({'a': spaces.box([0], [1]), 'b': empty})
+  assert spaces.from_plain(spaces.to_plain(space)) == space
+  assert spaces.describe(space)['b']['dim'] == list(shape)
 
 
 def test_nan_is_refused():
