@@ -16,7 +16,7 @@ from typing import Any
 
 from agents import configs, runs, train_ppo
 from agents.run import life, mpi, references
-from agents.run.training import Training
+from agents.run.training import Training, check_arguments
 
 
 def train(
@@ -61,6 +61,7 @@ def train(
       argument does not fit the stored run.
     EnvError: If the environment breaks its interface or raises an error.
   """
+  check_arguments(params, config or '')
   if isinstance(params, configs.Config):
     params = {x: getattr(params, x) for x in params.model_fields_set}
   given = {'env': env, 'seed': seed}

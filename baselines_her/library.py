@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.run import flags, life, mpi, references, schema
-from agents.run.training import Training
+from agents.run.training import Training, check_arguments
 from baselines_her import run, settings
 
 
@@ -54,6 +54,7 @@ def train(
   Raises:
     UsageError: If an argument is not valid or does not fit the stored run.
   """
+  check_arguments(params)
   args = flags.read(run.define_flags)
   args.log_path = None if logdir is None else os.fspath(logdir)
   for name, value in (

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.run import files, references, schema
-from agents.run.training import Training
+from agents.run.training import Training, check_arguments
 from planet.scripts import parameters, tasks
 from planet.scripts import train as program
 
@@ -60,6 +60,7 @@ def train(
     UsageError: If the parameters are wrong; while training, if they do not fit
       the stored run.
   """
+  check_arguments(params, config)
   given, objects = parameters.name_objects(params or {})
   if env is not None:
     given['tasks'] = [tasks.name_env(env)]

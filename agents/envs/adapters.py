@@ -507,6 +507,11 @@ def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
         f'{", ".join(kwargs)}.'
       )
     return _Borrowed(adapt(env))
+  if not callable(env):
+    raise errors.UsageError(
+      f'The environment is {env!r:.80}; give an id, a function, or an '
+      'environment.'
+    )
   if render_mode and interfaces.takes(env, 'render_mode', loosely=False):
     kwargs['render_mode'] = render_mode
   with guard.explained(name, 'in its constructor'), warnings.catch_warnings():

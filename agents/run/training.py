@@ -17,6 +17,8 @@ import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
+import pydantic
+
 from agents.run import errors, mpi, random_state, stopping, streams
 
 # What a line of `metrics.jsonl` has besides scalars.
@@ -129,6 +131,27 @@ class Training(Iterator[Record]):
     """Save the training and free its resources; may be called again."""
     self._end()
     atexit.unregister(self._end)
+
+
+def check_arguments(params: Any, config: Any = '') -> None:
+  """Check the arguments of `train` whose kind is often mistaken.
+
+  Args:
+    params: Dict of settings, or their object; None for none.
+    config: Name of a configuration.
+
+  Raises:
+    UsageError: If they are something else.
+  """
+  if not isinstance(params, Mapping | pydantic.BaseModel | None):
+    raise errors.UsageError(
+      f"Argument 'params' is {params!r:.80}; give a dict from name to value."
+    )
+  if not isinstance(config, str):
+    raise errors.UsageError(
+      f"Argument 'config' is {config!r:.80}; give the name of a configuration, "
+      "or that of a function of your own, 'module:function'."
+    )
 
 
 def current() -> Any:

@@ -137,6 +137,8 @@ def test_own_parts(env, tmp_path):
     (dict(seed=1.5), "'seed' is 1.5"),
     (dict(total_env_steps=0), 'total_env_steps is 0'),
     (dict(params={'network': 3}), "'network' is 3"),
+    (dict(params='{steps: 3}'), 'give a dict'),
+    (dict(config=dict), 'name of a configuration'),
   ],
 )
 def test_wrong_arguments(arguments, message):

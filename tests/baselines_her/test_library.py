@@ -127,6 +127,8 @@ def test_environments_of_whatever_kind(tmp_path):
   [
     ({'params': {'n_cycle': 1}}, 'Did you mean'),
     ({'params': {'network': 'mlp'}}, 'network'),
+    ({'params': '{n_cycles: 1}'}, 'give a dict'),
+    ({'env': {}}, 'give an id, a function, or an environment'),
     ({'seed': -1}, 'seed'),
     ({'total_env_steps': -5}, 'total_env_steps'),
     ({'num_env': 0}, 'num_env'),
