@@ -374,6 +374,7 @@ def find_variables(
   if not name:
     paths = list_variables(folder)
     return choose_newest(paths, _find_damaged_variables, warn)
+  name = str(name)
   path = os.path.join(folder, name)
   if name == BEST:
     path, _ = _read_best(folder)
@@ -383,7 +384,11 @@ def find_variables(
         'first evaluation; omit --checkpoint to use the newest one.'
       )
   if not os.path.exists(path + '.index'):
-    raise errors.UsageError(f'There is no checkpoint {name} in {folder}.')
+    known = [os.path.basename(x) for x in list_variables(folder)]
+    advice = f' {errors.suggest(name, known)}' if known else ''
+    raise errors.UsageError(
+      f'There is no checkpoint {name} in {folder}.{advice}'
+    )
   damage = _find_damaged_variables(path)
   if damage:
     raise errors.UsageError(
