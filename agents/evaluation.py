@@ -7,16 +7,21 @@ returns agents with these methods.
 import abc
 import contextlib
 import dataclasses
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import gymnasium
 import numpy as np
 
-from agents.envs import adapters, contract, guard, spaces
-from agents.run import errors
+from agents.envs import adapters, contract, guard, interfaces, spaces
+from agents.run import errors, schema
 
 Agent = TypeVar('Agent', bound='TrainedAgent')
+_CLOSED = (
+  'The agent is closed; use it before the end of its with block, or load it '
+  'again.'
+)
 
 
 class TrainedAgent(abc.ABC):
@@ -47,12 +52,19 @@ class TrainedAgent(abc.ABC):
 
   def __init__(self) -> None:
     self._state: Any = None
+    self._closed = False
 
   def __enter__(self: Agent) -> Agent:
     return self
 
   def __exit__(self, *unused: Any) -> None:
     self.close()
+
+  def __getstate__(self) -> Any:
+    raise TypeError(
+      'A loaded agent cannot be copied or sent to another process; load it '
+      f'there, from {self.logdir}.'
+    )
 
   def reset(self) -> None:
     """Start an episode: clear the remembered state."""
@@ -84,10 +96,13 @@ class TrainedAgent(abc.ABC):
       observations by rounding.
 
     Raises:
+      UsageError: If the agent is closed.
       ValueError: If the observation does not have the parts and shape of the
         training, is infinite or NaN, an image has values out of range, or the
         numbers of observations, states and starts of episodes differ.
     """
+    if self._closed:
+      raise errors.UsageError(_CLOSED)
     observation = self._read(observation)
     _check_parts(observation, self.observation_space)
     count = _count_rows(observation, self.observation_space)
@@ -104,9 +119,12 @@ class TrainedAgent(abc.ABC):
     states = [None] * count if state is None else state
     if len(states) != count:
       raise ValueError(f'There are {len(states)} states for {count} rows.')
-    starts = np.broadcast_to(
-      False if episode_start is None else episode_start, rows
-    )
+    starts = np.asarray(False if episode_start is None else episode_start)
+    if starts.shape not in ((), rows):
+      raise ValueError(
+        f'The starts of episodes have shape {starts.shape} for {count} rows.'
+      )
+    starts = np.broadcast_to(starts, rows)
     states = [None if start else x for x, start in zip(states, starts)]
     return self._act(observation, states, deterministic)
 
@@ -166,6 +184,8 @@ class TrainedAgent(abc.ABC):
     """
     from agents.tools import exporting
 
+    if self._closed:
+      raise errors.UsageError(_CLOSED)
     return exporting.write(folder, self._define_policy(), self._is_portable)
 
   @abc.abstractmethod
@@ -174,6 +194,7 @@ class TrainedAgent(abc.ABC):
 
   def close(self) -> None:
     """Free the graph of the agent."""
+    self._closed = True
     self._sess.close()
 
   def _restore(self, graph: Any, variables: Iterable[Any], path: str) -> None:
@@ -190,6 +211,12 @@ class TrainedAgent(abc.ABC):
 
   def _read(self, observation: Any) -> Any:
     """Return an observation, or a batch, in the form of its space."""
+    _, alone = interfaces.read_reset(observation, self.observation_space)
+    if not alone:
+      raise ValueError(
+        'The observation is a pair with an info, as reset() of an environment '
+        'returns it; give only its first part.'
+      )
     return _map(guard.to_array, observation, self.observation_space)
 
   @abc.abstractmethod
@@ -263,17 +290,21 @@ def evaluate(
     `Evaluation`.
 
   Raises:
-    UsageError: If the number of episodes is not positive, or the id is
-      unknown.
+    UsageError: If an argument is not valid, or the id is unknown.
   """
-  if episodes < 1 or episodes % 1:
-    raise errors.UsageError(f'Cannot play {episodes} episodes; give 1 or more.')
+  if not hasattr(policy, 'predict'):
+    raise errors.UsageError(
+      f'The policy is {policy!r:.80}; give an agent, such as what load returns.'
+    )
+  if not isinstance(episodes, numbers.Real) or episodes < 1 or episodes % 1:
+    raise errors.UsageError(
+      f'Cannot play {episodes!r:.80} episodes; give 1 or more.'
+    )
+  seed = schema.convert(schema.Count | None, seed, "Argument 'seed'")
   own = env is None or isinstance(env, str)
   made = policy.make_env() if env is None else adapters.to_gymnasium(env)
   env = policy._adapt(made) if isinstance(policy, TrainedAgent) else made
-  # gymnasium refuses integers of NumPy.
-  first = None if seed is None else int(seed)
-  seeds = [first, *[None] * (int(episodes) - 1)]
+  seeds = [seed, *[None] * (int(episodes) - 1)]
   try:
     played = [_play(policy, env, x, deterministic) for x in seeds]
   finally:

@@ -1,5 +1,8 @@
 """Trained PPO agents as a library."""
 
+import copy
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
@@ -175,9 +178,15 @@ def test_evaluation(logdir):
     gym = pytest.importorskip('gym')
     old = gym.wrappers.TimeLimit(gym.make('Pendulum-v1').unwrapped, 30)
     assert agents.evaluate(agent, old, episodes=1).lengths == [30]
-    for wrong in (0, 1.5):
+    for wrong in (0, 1.5, None):
       with pytest.raises(errors.UsageError, match=f'{wrong} episodes'):
         agents.evaluate(agent, episodes=wrong)
+    with pytest.raises(errors.UsageError, match="'seed' is -1"):
+      agents.evaluate(agent, seed=-1)
+  with pytest.raises(errors.UsageError, match='policy is None'):
+    agents.evaluate(None)
+  with pytest.raises(errors.UsageError, match='agent is closed'):
+    agents.evaluate(agent)
 
 
 def test_wrong_observation(logdir):
@@ -188,6 +197,18 @@ def test_wrong_observation(logdir):
       agent.predict([None] * 3)
     with pytest.raises(ValueError, match=r'\(\), but .* \(3,\)'):
       agent.predict([[1, 0, 0], [1]])
+    with pytest.raises(ValueError, match='a pair with an info'):
+      agent.predict(agent.make_env().reset())
+    with pytest.raises(ValueError, match=r'\(3,\) for 2 rows'):
+      agent.predict(np.zeros([2, 3]), episode_start=[True] * 3)
+
+
+def test_copies(logdir):
+  """They would share a session, or could not use it."""
+  with agents.load(logdir) as agent:
+    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
+      with pytest.raises(TypeError, match=f'load it there, from {logdir}'):
+        attempt(agent)
 
 
 class Choices(gymnasium.Env):
@@ -232,6 +253,8 @@ def test_best_model(tmp_path):
     action, _ = agent.predict(np.zeros(3, np.float32))
   assert abs(action) <= 2
   path = checkpoint.find_variables(str(tmp_path), 'best')
+  with pytest.raises(errors.UsageError, match='Did you mean model.ckpt-'):
+    agents.load(str(tmp_path), 'model.ckpt-7')
   index = 1 + 2 * scores[1::2].index(best)
   assert path.endswith(f'best/model.ckpt-{40 * (index + 1)}')
 
