@@ -118,6 +118,38 @@ class Config(Mapping[str, Any]):
     """Return a copy with other values of some fields."""
     return dataclasses.replace(self, **changes)
 
+  def of_run(
+    self,
+    source: Mapping[str, Any],
+    path: str | None,
+    seed: int | None,
+    report: Sequence[str] = (),
+  ) -> 'Config':
+    """Return the configuration of a run.
+
+    Args:
+      source: Content of config.yaml, whose values are written anew.
+      path: Path of the checkpoint to continue from, None for none.
+      seed: Seed of the run.
+      report: Sentences for the user.
+    """
+    values = dict(self.params)
+    written = dict(
+      version=source['version'],
+      config=source['config'],
+      params=parameters.choose(values, self.params.model_fields_set),
+      seed=source['seed'],
+    )
+    kept = {x: y for x, y in source.items() if x not in (*written, 'values')}
+    return self.replace(
+      seed=seed,
+      # '' means that there is none; None would start another search.
+      checkpoint_to_load=os.path.basename(path or ''),
+      first_step=checkpoint.step_of(path),
+      source=AttrDict({**written, **kept, 'values': values}),
+      report=tuple(report),
+    )
+
   def __getattr__(self, name: str) -> Any:
     # Parameters that nothing is built from.
     if name in parameters.Parameters.model_fields:
@@ -238,12 +270,10 @@ def build(
   tasks: Sequence[Task],
   logdir: str,
   own: Mapping[str, Any],
-  seed: int | None = None,
-  source: Mapping[str, Any] | None = None,
-  path: str | None = None,
-  report: Sequence[str] = (),
 ) -> Config:
   """Build a configuration without creating environments or files.
+
+  Says nothing of a run, see `Config.of_run`.
 
   Args:
     preset: Name of the preset that the parameters come from.
@@ -252,11 +282,6 @@ def build(
     logdir: Folder of the run.
     own: Result of `parameters.resolve`, plus the user's environment or its
       constructor as `tasks`, if given.
-    seed: Seed of the run.
-    source: Content of the run's config.yaml, whose values are written anew;
-      None without a run.
-    path: Path of the checkpoint to continue from, None for none.
-    report: Sentences for the user.
 
   Raises:
     UsageError: If parameters contradict each other.
@@ -272,31 +297,11 @@ def build(
     recorded_keys=recorded,
     isolate_envs=_choose_isolation(params, own),
     unused=parameters.find_unused(params, model['heads']),
-    seed=seed,
-    report=tuple(report),
     **_define_data(params, recorded),
     **model,
     **_define_losses(params, model['heads']),
     **_define_schedule(params),
     **_define_episodes(params, tasks, files.expand(logdir), own),
-    **(_define_run(params, source, path) if source else {}),
-  )
-
-
-def _define_run(params, source, path):
-  values = dict(params)
-  written = dict(
-    version=source['version'],
-    config=source['config'],
-    params=parameters.choose(values, params.model_fields_set),
-    seed=source['seed'],
-  )
-  kept = {x: y for x, y in source.items() if x not in (*written, 'values')}
-  return dict(
-    # '' means that there is none; None would start another search.
-    checkpoint_to_load=os.path.basename(path or ''),
-    first_step=checkpoint.step_of(path),
-    source=AttrDict({**written, **kept, 'values': values}),
   )
 
 

@@ -64,17 +64,9 @@ def define_config(logdir: str, args: 'Arguments') -> configs.Config:
   # The first run uses the seed itself, like a single run.
   seed = source['seed']
   seed = derive_seed(seed, 'run', number) if number > 1 else seed
-  return configs.build(
-    source['config'],
-    params,
-    own_tasks,
-    logdir,
-    parameters.resolve(params, args.objects, trust),
-    seed,
-    source,
-    run.checkpoint,
-    report,
-  )
+  own = parameters.resolve(params, args.objects, trust)
+  config = configs.build(source['config'], params, own_tasks, logdir, own)
+  return config.of_run(source, run.checkpoint, seed, report)
 
 
 class _Merged(NamedTuple):
@@ -393,16 +385,9 @@ def restore(
   names = {**parameters.flatten(source['params']), **names}
   complete = parameters.complete(values, names)
   found = [tasks.end_early(x) for x in tasks.define_all(complete, trains=False)]
-  config = configs.build(
-    source['config'],
-    complete,
-    found,
-    logdir,
-    parameters.resolve(complete, objects, merged.trust),
-    seed,
-    source,
-    path,
-  )
+  own = parameters.resolve(complete, objects, merged.trust)
+  config = configs.build(source['config'], complete, found, logdir, own)
+  config = config.of_run(source, path, seed)
   if values['tasks'][0].startswith('gym_<'):
     # The environment was an object of an earlier program.
     shapes = {x: tuple(y) for x, y in config.source.shapes.items()}
