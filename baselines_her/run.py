@@ -13,7 +13,6 @@ import contextlib
 import functools
 import glob
 import os
-import signal
 import subprocess
 import sys
 import types
@@ -555,8 +554,7 @@ def run(argv: Sequence[str] | None = None) -> int:
         # The ranks have said why.
         return error.returncode
       with stopping.handle_signals(
-        'Stopping after this cycle; press Ctrl-C again to exit at once.',
-        (signal.SIGUSR1,),
+        'Stopping after this cycle; press Ctrl-C again to exit at once.'
       ):
         tf.app.run(train, words)
     return None

@@ -123,8 +123,8 @@ def reshape_for_broadcasting(
 def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
   """Start the same program again as several processes under mpirun.
 
-  SIGINT, SIGTERM and SIGHUP to this process reach them as SIGUSR1, because
-  mpirun would end them before they have saved. The second time, it does.
+  `SIGNALS` of `agents.run.stopping` reach them as SIGUSR1, because mpirun would
+  end them after others before they have saved. The second time, it does.
 
   Args:
     n: Number of processes.
@@ -172,7 +172,7 @@ def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
       process.terminate()
 
   with process:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in stopping.SIGNALS:
       # SIGHUP is ignored under nohup.
       if signal.getsignal(number) is not signal.SIG_IGN:
         signal.signal(number, forward)

@@ -40,7 +40,8 @@ from agents.run import errors, stopping
 _START_METHOD = 'spawn'
 _CLOSE_TIMEOUT = 3.0
 _PR_SET_PDEATHSIG = 1  # of Linux
-_FOR_PARENT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Signals that end the process of Python that removes shared memory.
+_FOR_TRACKER = signal.SIGHUP, signal.SIGUSR1
 
 
 class WorkerError(Exception):
@@ -320,7 +321,7 @@ def _signals_blocked() -> Iterator[None]:
   """Keep signals from new processes until they have set their handlers."""
   # Its start would unblock signals.
   start_tracker()
-  before = signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_PARENT)
+  before = signal.pthread_sigmask(signal.SIG_BLOCK, stopping.SIGNALS)
   try:
     yield
   finally:
@@ -330,15 +331,14 @@ def _signals_blocked() -> Iterator[None]:
 def start_tracker() -> None:
   """Start the process of Python that removes shared memory in the end.
 
-  It belongs to the group of the program, and a closed terminal must not end it
-  before the program.
+  It belongs to the group of the program, and what asks the program to stop must
+  not end it before the program.
   """
-  before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
+  before = signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_TRACKER)
   try:
     resource_tracker.ensure_running()
   finally:
-    if signal.SIGHUP not in before:
-      signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, set(_FOR_TRACKER) - before)
 
 
 def _process_main(conn, payload, close_timeout, dies_with_parent):
@@ -347,10 +347,10 @@ def _process_main(conn, payload, close_timeout, dies_with_parent):
   # saved its state. Programs that an environment starts inherit no handler.
   with contextlib.suppress(OSError):
     os.setpgrp()
-  signal.signal(signal.SIGINT, signal.SIG_IGN)
-  for number in (signal.SIGTERM, signal.SIGHUP):
+  for number in stopping.SIGNALS:
     signal.signal(number, stopping.ignore)
-  signal.pthread_sigmask(signal.SIG_UNBLOCK, _FOR_PARENT)
+  signal.signal(signal.SIGINT, signal.SIG_IGN)
+  signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping.SIGNALS)
   args = (close_timeout,)
   threading.Thread(target=_end_with_parent, args=args, daemon=True).start()
   import cloudpickle

@@ -5,7 +5,6 @@ import math
 import os
 import re
 import shlex
-import signal
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal
@@ -162,7 +161,7 @@ class Runner:
       self._progress = progress_lib.Progress(self._status, total, unit='cycles')
     asked = functools.partial(life.is_asked, comm)
     try:
-      with stopping.handle_signals(_MESSAGE, (signal.SIGUSR1,)):
+      with stopping.handle_signals(_MESSAGE):
         list(life.run(self._run_epochs(), self._save_if_due, comm, asked))
         done = state['i_epoch'] >= settings.n_epochs
         if done:

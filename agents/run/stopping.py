@@ -1,4 +1,4 @@
-"""Orderly end of long programs on Ctrl-C, SIGTERM and a closed terminal.
+"""Orderly end of long programs on Ctrl-C, SIGTERM, SIGUSR1, a closed terminal.
 
 Python runs signal handlers only between bytecodes of the main thread, which
 may spend minutes in one graph execution. The signal number is therefore
@@ -15,8 +15,11 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+# Signals that request a stop. Of these, mpirun passes on only the last one.
+SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1
 
 _requested = threading.Event()
 # Sockets that signals are written to.
@@ -89,20 +92,19 @@ def handle_signals(
   message: str = (
     'Stopping after this step; press Ctrl-C again to exit at once.'
   ),
-  also: Iterable[int] = (),
 ) -> Iterator[None]:
-  """Turn SIGINT, SIGTERM and SIGHUP into a request that `requested` reports.
+  """Turn each of `SIGNALS` into a request that `requested` reports.
 
   A second signal ends the program immediately, with exit code 130 or 143. At
   first it is ignored, SIGTERM for one second and SIGINT for 0.3, because
-  launchers and `timeout` send it twice, and further SIGHUP always. SIGHUP stays
-  ignored under nohup. What is printed goes to the terminal if its reader has
-  ended, as `tee` does after Ctrl-C. Does nothing outside the main thread, which
-  alone can install handlers. Processes that environments fork end with SIGTERM.
+  launchers and `timeout` send it twice, and further SIGHUP and SIGUSR1 always.
+  SIGHUP stays ignored under nohup. What is printed goes to the terminal if its
+  reader has ended, as `tee` does after Ctrl-C. Does nothing outside the main
+  thread, which alone can install handlers. Processes that environments fork end
+  with SIGTERM.
 
   Args:
     message: Line to print after the first signal.
-    also: Numbers of further signals that request a stop.
 
   Yields:
     Nothing.
@@ -114,9 +116,9 @@ def handle_signals(
   receiver, sender = socket.socketpair()
   sender.setblocking(False)
   _senders.add(sender)
-  numbers = [signal.SIGINT, signal.SIGTERM, *also]
-  if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-    numbers.append(signal.SIGHUP)
+  numbers = list(SIGNALS)
+  if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    numbers.remove(signal.SIGHUP)
   previous = {x: signal.signal(x, ignore) for x in numbers}
   previous_fd = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
   watcher = threading.Thread(

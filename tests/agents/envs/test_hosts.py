@@ -191,7 +191,9 @@ def test_killed_worker_is_noticed(start):
     env.reset()
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+  'number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
+)
 def test_signals_are_for_the_parent(start, number):
   """From the first moment of a worker on."""
   # Programs in the background ignore SIGINT, as would their workers.

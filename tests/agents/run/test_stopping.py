@@ -28,20 +28,22 @@ with stopping.handle_signals('message'):
 """
 
 
-def test_signal_is_a_request():
-  before = [signal.getsignal(x) for x in (signal.SIGTERM, signal.SIGINT)]
+@pytest.mark.parametrize(
+  'number', [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1]
+)
+def test_signal_is_a_request(number):
+  before = signal.getsignal(number)
   with stopping.handle_signals('message'):
     assert not stopping.requested()
     stopping.check()
-    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), number)
     assert stopping._requested.wait(30)
     assert stopping.requested()
     with pytest.raises(stopping.StopRequested):
       stopping.check()
   with stopping.handle_signals('message'):
     assert not stopping.requested()
-  after = [signal.getsignal(x) for x in (signal.SIGTERM, signal.SIGINT)]
-  assert after == before
+  assert signal.getsignal(number) == before
 
 
 @pytest.mark.parametrize(
