@@ -363,7 +363,7 @@ def wrap(
   Returns:
     Environment with the interface of this module.
   """
-  return GymnasiumEnv(wrapper(_Wrapped(env, render_mode)))
+  return GymnasiumEnv(interfaces.lenient(wrapper(_Wrapped(env, render_mode))))
 
 
 class _Creator:

@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium
 
 # Modules whose environments have the interface of gymnasium.
-_CURRENT = ('gymnasium.', 'gymnasium_robotics.', 'planet.envs.')
+_CURRENT = 'gymnasium.', 'gymnasium_robotics.', 'planet.envs.', 'agents.envs.'
 
 
 def takes(function: Any, name: str, loosely: bool = True) -> bool:
@@ -99,20 +99,28 @@ def mend_gym() -> None:
 
 
 def lenient(env: gymnasium.Env) -> gymnasium.Env:
-  """Return an environment of gymnasium, below whose wrappers is `Lenient`."""
-  inner = env.unwrapped
+  """Return an environment with `Lenient` on each class that others wrote."""
   found = list(layers(env))
-  known = type(inner).__module__.startswith(_CURRENT)
-  if known or any(isinstance(x, Lenient) for x in found):
-    return env
-  # Below the wrappers, which know one interface; in place of the checker.
-  for outer in found[:-1]:
-    if type(outer.env).__name__ == 'PassiveEnvChecker':
-      outer.env = outer.env.env
-    if outer.env is inner:
-      outer.env = Lenient(inner)
-      return env
-  return Lenient(inner)
+  if not _is_known(found[-1]):
+    # In place of the checker.
+    checkers = [x for x in found if type(x).__name__ == 'PassiveEnvChecker']
+    for outer in found:
+      if getattr(outer, 'env', None) in checkers:
+        outer.env = outer.env.env
+    found = list(layers(env))
+  for outer, layer in zip([None, *found], found):
+    if _is_known(layer) or isinstance(outer, Lenient):
+      continue
+    if outer is None:
+      env = Lenient(layer)
+    else:
+      outer.env = Lenient(layer)
+  return env
+
+
+def _is_known(env):
+  """Return whether a class has the interface of gymnasium."""
+  return type(env).__module__.startswith(_CURRENT)
 
 
 def is_current(entry_point: Any) -> bool:
@@ -124,11 +132,8 @@ class Lenient(gymnasium.Wrapper):
   """Interface of gymnasium for a class of gymnasium with an older one.
 
   Args:
-    env: Environment without wrappers.
+    env: Environment, or wrapper.
     render_mode: Mode for a `render` that takes it.
-
-  Attributes:
-    is_old: Whether anything had another interface so far.
   """
 
   def __init__(self, env: gymnasium.Env, render_mode: str | None = None):
@@ -140,7 +145,13 @@ class Lenient(gymnasium.Wrapper):
     )
     self._mode = own
     self._arguments = [x for x in ('seed', 'options') if takes(env.reset, x)]
-    self.is_old = self._takes_mode or 'seed' not in self._arguments
+    self._is_old = self._takes_mode or 'seed' not in self._arguments
+
+  @property
+  def is_old(self) -> bool:
+    """Whether anything, here or below, had another interface so far."""
+    below = (x for x in layers(self) if isinstance(x, Lenient))
+    return any(x._is_old for x in below)
 
   @property
   def spec(self) -> Any:  # type: ignore[override]
@@ -158,18 +169,20 @@ class Lenient(gymnasium.Wrapper):
       seeder = getattr(self.env, 'seed', None)
       if callable(seeder):
         seeder(seed)
+      elif isinstance(self.env, gymnasium.Wrapper):
+        self.env.env.reset(seed=seed)
       else:
         gymnasium.Env.reset(self.env, seed=seed)
     result = self.env.reset(**{x: given[x] for x in self._arguments})
     observ, alone = read_reset(result, self.observation_space)
-    self.is_old |= alone
+    self._is_old |= alone
     return (observ, {}) if alone else result
 
   def step(self, action: Any) -> Any:
     result = self.env.step(action)
     if len(result) == 5:
       return result
-    self.is_old = True
+    self._is_old = True
     return read_step(result)
 
   def render(self) -> Any:

@@ -180,6 +180,42 @@ def test_settings_of_functions():
     adapters.create(make_scaled(), scale=3)
 
 
+class Unseeded(gymnasium.Wrapper):
+  """Only `reset` lacks arguments."""
+
+  def reset(self):
+    return self.env.reset()
+
+
+class Alone(Unseeded):
+  """What is around gymnasium has the interface of gym."""
+
+  def reset(self):
+    return super().reset()[0]
+
+  def step(self, action):
+    observ, reward, terminated, truncated, info = self.env.step(action)
+    return observ, reward, terminated or truncated, info
+
+
+@pytest.mark.parametrize('kind', [Unseeded, Alone])
+@pytest.mark.parametrize('inner', [old_envs.Renamed, 'Pendulum-v1'])
+def test_wrappers_with_older_interfaces(kind, inner):
+  """Around whatever, below those of gymnasium, and in sessions."""
+  make = gymnasium.make if isinstance(inner, str) else adapters.to_gymnasium
+  limited = lambda: gymnasium.wrappers.TimeLimit(kind(make(inner)), 5)
+  wrapper = lambda env: gymnasium.wrappers.TimeLimit(kind(env), 5)
+  for env in (
+    adapters.create(limited),
+    adapters.create(limited()),
+    adapters.wrap(wrapper, adapters.create(inner)),
+  ):
+    first, done, info = play(env, 3, 5)
+    assert done and info['truncated'] and adapters.is_old(env)
+    np.testing.assert_array_equal(play(env, 3, 5)[0], first)
+    assert (play(env, 4, 5)[0][0] != first[0]).any()
+
+
 def test_spaces_of_gym_in_gymnasium():
   """They become gymnasium's, as old ones do not reach another process."""
   parts = gym.spaces.Box(-1, 1, (3,)), gym.spaces.Discrete(3)
