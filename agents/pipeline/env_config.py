@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium
 
-from agents.envs import adapters, contract, probe, wrappers
+from agents.envs import adapters, contract, guard, probe, wrappers
 from agents.pipeline import toolbox
 from agents.run import errors, schema
 
@@ -34,6 +34,7 @@ def make(
   Raises:
     UsageError: If the tree has unknown keys or names that do not exist, or
       the environment contradicts the contract.
+    EnvError: If the environment or a wrapper fails in its constructor.
   """
   _check_keys(tree, _KEYS, 'environment')
   for key in ('name', 'constructor', 'from_module'):
@@ -47,7 +48,9 @@ def make(
     toolbox.get_module(tree['from_module'])
   if tree.get('constructor'):
     node = {'name': tree['constructor'], 'args': arguments}
-    env = adapters.adapt(toolbox.get_part(node, 'the environment')())
+    constructor = toolbox.get_part(node, 'the environment')
+    with guard.explained(tree['constructor'], 'in its constructor'):
+      env = adapters.adapt(constructor())
   elif tree.get('name'):
     mode = 'rgb_array' if render else None
     env = adapters.create(tree['name'], mode, **arguments)
@@ -68,13 +71,21 @@ def make(
   ):
     if wrapper.get('enabled', True):
       node = {k: x for k, x in wrapper.items() if k != 'enabled'}
-      part = toolbox.get_part(node, 'a wrapper')
-      kind = toolbox.get_class(node['name'])
-      if isinstance(kind, type) and issubclass(kind, gymnasium.Wrapper):
-        env = adapters.wrap(part, env, 'rgb_array' if render else None)
-      else:
-        env = part(env)
+      with guard.explained(name, f'in its wrapper {node.get("name")}'):
+        env = _wrap(env, node, render)
   return env
+
+
+def _wrap(env, node, render):
+  """Apply a wrapper of gymnasium, or one with the project's interface."""
+  part = toolbox.get_part(node, 'a wrapper')
+  kind = toolbox.get_class(node['name'])
+  if isinstance(kind, type) and issubclass(kind, gymnasium.Wrapper):
+    return adapters.wrap(part, env, 'rgb_array' if render else None)
+  wrapped = part(env)
+  if not adapters.is_environment(wrapped):
+    raise TypeError(f'it returns {wrapped!r:.80}, which is no environment')
+  return wrapped
 
 
 def needs_process(tree: dict, render: bool) -> bool:

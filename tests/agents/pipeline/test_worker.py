@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from agents.pipeline import env_config, worker
+from agents.run import errors
 from tests import golden
+
+W = 'gymnasium.wrappers'
 
 
 def test_paths_equal_the_recorded_ones():
@@ -90,6 +93,32 @@ def test_wrappers_of_gymnasium():
   assert [x[2] for x in transitions] == [False, False, True]
   assert transitions[-1][3]['truncated']
   assert env.render('rgb_array').shape == (600, 400, 3)
+
+
+@pytest.mark.parametrize(
+  'part, message',
+  [
+    ({'constructor': 'builtins.int', 'kwargs': {'x': 1}}, 'argument'),
+    ({'constructor': 'builtins.eval'}, 'builtins.eval failed in its cons'),
+    (
+      {'wrappers': [{'name': f'{W}.TimeLimit', 'args': {W: 1}}]},
+      'Cannot create a wrapper',
+    ),
+    (
+      {
+        'wrappers': [
+          {'name': f'{W}.TimeLimit', 'args': {'max_episode_steps': 'x'}}
+        ]
+      },
+      'v1 failed in its wrapper gymnasium.wrappers.TimeLimit with Type',
+    ),
+    ({'wrappers': [{'name': 'builtins.print'}]}, 'which is no environment'),
+  ],
+)
+def test_parts_that_fail(part, message):
+  """One sentence that says which."""
+  with pytest.raises((errors.UsageError, errors.EnvError), match=message):
+    env_config.make({'name': 'Pendulum-v1', **part})
 
 
 @pytest.mark.parametrize('wrapped', [False, True])
