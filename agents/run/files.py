@@ -83,14 +83,17 @@ def check_writable(logdir: str) -> None:
   """Create a folder and check that it is writable.
 
   Raises:
-    UsageError: If it is not, or TensorFlow takes its path for a pattern.
+    UsageError: If it is not, or TensorFlow cannot read files there.
   """
-  for character in '[\\':
-    if character in os.path.abspath(logdir):
-      raise errors.UsageError(
-        f'TensorFlow cannot read files in {logdir}: its path contains '
-        f'{character}. Choose another one.'
-      )
+  path = os.path.abspath(logdir)
+  reasons = [f'its path contains {x}' for x in '[\\' if x in path]
+  if path.encode(errors='ignore').decode() != path:
+    reasons.append('its path is not in UTF-8, or LC_ALL or LANG is not')
+  if reasons:
+    raise errors.UsageError(
+      f'TensorFlow cannot read files in {logdir}: {reasons[0]}. Choose another '
+      'one.'
+    )
   try:
     os.makedirs(logdir, exist_ok=True)
     tempfile.TemporaryFile(dir=logdir).close()

@@ -62,7 +62,7 @@ def test_yaml_files(tmp_path):
     files.read_yaml(str(tmp_path / 'missing.yaml'))
 
 
-@pytest.mark.parametrize('name', ['a[1]', 'a\\b'])
+@pytest.mark.parametrize('name', ['a[1]', 'a\\b', 'gr\udcfcn'])
 def test_paths_that_tensorflow_cannot_read(name, tmp_path):
   with pytest.raises(errors.UsageError, match='cannot read files in'):
     files.check_writable(str(tmp_path / name))
