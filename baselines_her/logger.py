@@ -453,4 +453,6 @@ def _average(comm, counted):
 def _choose(dir):
   now = datetime.datetime.now().strftime('openai-%Y-%m-%d-%H-%M-%S-%f')
   temporary = os.path.join(tempfile.gettempdir(), now)
-  return files.expand(dir or os.getenv('OPENAI_LOGDIR') or temporary)
+  chosen = files.expand(dir or os.getenv('OPENAI_LOGDIR') or temporary)
+  # An environment may change the working directory.
+  return os.path.abspath(chosen)

@@ -188,7 +188,10 @@ class Plan:
     self.args, self._given = args, given
     wandb_mirror.check(args.wandb)
     self.folder = logger.choose_dir(args.log_path)
-    self._policies = args.policy_dir or os.path.join(self.folder, 'policies')
+    policies = args.policy_dir or os.path.join(self.folder, 'policies')
+    self._policies = os.path.abspath(files.expand(policies))
+    if args.save_path:
+      args.save_path = os.path.abspath(files.expand(args.save_path))
     self._usual: dict[str, Any] = {}
     self._unseen: list[str] = []
     self._run = checkpoints.Run(self.folder)
@@ -367,12 +370,13 @@ class Plan:
       )
     folders = [self.folder, self._policies]
     if args.save_path:
-      path = os.path.abspath(files.expand(args.save_path))
-      if os.path.isdir(path):
-        raise errors.UsageError(f'Flag --save_path is a folder: {path}.')
-      folders.append(os.path.dirname(path))
+      if os.path.isdir(args.save_path):
+        raise errors.UsageError(
+          f'Flag --save_path is a folder: {args.save_path}.'
+        )
+      folders.append(os.path.dirname(args.save_path))
     for folder in folders:
-      files.check_creatable(files.expand(folder))
+      files.check_creatable(folder)
 
   def _describe(self) -> None:
     args, name = self.args, self._params['env_name']
@@ -512,7 +516,7 @@ def _train(plan: Plan) -> Any:
     if mpi.world().Get_rank():
       return
     if args.save_path:
-      model.save(files.expand(args.save_path))
+      model.save(args.save_path)
     if args.play:
       from baselines_her import play
 

@@ -76,7 +76,8 @@ class Experiment:
 
     Ends early when the user asks to stop.
     """
-    basedir = files.expand(self.basedir)
+    # A run may change the working directory.
+    basedir = os.path.abspath(files.expand(self.basedir))
     is_run = folder.is_run(basedir)
     over = set(folder.find(basedir, 'DONE'))
     if folder.has(basedir, 'DONE'):

@@ -188,3 +188,8 @@ def test_bad_settings(tmp_path):
   with pytest.raises(errors.UsageError, match='tensorboard'):
     logger.configure(str(tmp_path), ['tensorbord'])
   logger.reset()
+
+
+def test_folder_stays_when_the_program_goes_elsewhere(tmp_path, monkeypatch):
+  monkeypatch.chdir(tmp_path)
+  assert logger.choose_dir('run') == str(tmp_path / 'run')

@@ -413,3 +413,15 @@ def test_arguments_from_functions(tmp_path):
   folder = str(tmp_path / 'other')
   experiment = running.Experiment(folder, process, None, None, 1, ping_every=0)
   assert [list(x) for x in experiment] == [[0, 1, 2]] and seen[2:] == [()]
+
+
+def test_run_that_changes_the_working_directory(tmp_path, monkeypatch):
+  def process(logdir):
+    os.chdir('/')
+    folder.mark(logdir, 'own')
+    yield 1.0
+
+  monkeypatch.chdir(tmp_path)
+  for run in running.Experiment('runs', process, num_runs=1, ping_every=0):
+    assert list(run) == [1.0]
+  assert {'own', 'DONE'} <= set(os.listdir(tmp_path / 'runs' / '00001'))
