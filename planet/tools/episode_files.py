@@ -37,7 +37,7 @@ class Kind(NamedTuple):
 def read(
   filename: str, keys: Collection[str] | None = None
 ) -> dict[str, np.ndarray]:
-  """Read arrays of an episode; check those and the headers of all others.
+  """Read arrays of an episode, and check them; others are ignored.
 
   Args:
     filename: Path of an .npz file.
@@ -53,18 +53,18 @@ def read(
       follows the name of the file.
   """
   names = None if keys is None else {*keys, *SCALARS}
-  return _open(
-    filename,
-    lambda name, _: names is None or name in names,
-    ('reward',) if keys is None else keys,
-  )[1]
+  needed = ('reward',) if keys is None else keys
+  return _open(filename, names, lambda kind: True, needed)[1]
 
 
-def inspect(filename: str) -> tuple[dict[str, Kind], dict[str, np.ndarray]]:
+def inspect(
+  filename: str, keys: Collection[str] | None = None
+) -> tuple[dict[str, Kind], dict[str, np.ndarray]]:
   """Check an episode without reading images.
 
   Args:
     filename: Path of an .npz file.
+    keys: Names of the arrays to check, which may be missing; all by default.
 
   Returns:
     What it holds by name, and all arrays but images of uint8, which cannot have
@@ -75,10 +75,11 @@ def inspect(filename: str) -> tuple[dict[str, Kind], dict[str, np.ndarray]]:
     ValueError: See `read`.
   """
 
-  def choose(_, kind):
+  def choose(kind):
     return kind.dtype != np.uint8 or len(kind.shape) < 3
 
-  return _open(filename, choose, ())
+  names = None if keys is None else {*keys, *SCALARS}
+  return _open(filename, names, choose, ())
 
 
 def compare(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
@@ -112,20 +113,23 @@ def too_short(length: int, needed: int) -> str:
 
 
 def _open(
-  filename: str, choose: Callable[[str, Kind], bool], needed: Collection[str]
+  filename: str,
+  names: Collection[str] | None,
+  choose: Callable[[Kind], bool],
+  needed: Collection[str],
 ) -> tuple[dict[str, Kind], dict[str, np.ndarray]]:
   # A pipe would block, and reading a folder is an error of the system.
   if not stat.S_ISREG(os.stat(filename).st_mode):
     raise ValueError('it is not a file')
   try:
     with zipfile.ZipFile(filename) as archive:
-      kinds = _read_kinds(archive)
+      kinds = _read_kinds(archive, names)
       if missing := {*needed} - {*kinds}:
         raise ValueError(f'it has no {", no ".join(sorted(missing))}')
       arrays = {
         key: _read_array(archive, key)
         for key, kind in kinds.items()
-        if choose(key, kind)
+        if choose(kind)
       }
   except (OSError, MemoryError, ValueError):
     raise
@@ -134,18 +138,20 @@ def _open(
   return {x: y for x, y in kinds.items() if x not in SCALARS}, arrays
 
 
-def _read_kinds(archive):
-  """Read and check all headers."""
+def _read_kinds(archive, names):
+  """Read and check the headers of some arrays, or of all."""
   kinds = {}
   for info in archive.infolist():
     key = info.filename.removesuffix('.npy')
+    if names is not None and key not in names:
+      continue
     if key in kinds:
       raise ValueError(f'it has {key} twice')
     kinds[key] = _read_kind(archive, info, key)
   lengths = {x: y.length for x, y in kinds.items() if x not in SCALARS}
   if len(set(lengths.values())) > 1:
     raise ValueError(f'its arrays differ in length: {lengths}')
-  if not any(lengths.values()):
+  if (lengths or names is None) and not any(lengths.values()):
     raise ValueError('it has no steps')
   if 'reward' in kinds and (shape := kinds['reward'].shape):
     raise ValueError(f'a reward has shape {list(shape)}, but is one number')

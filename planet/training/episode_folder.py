@@ -48,7 +48,7 @@ def check(
   short: dict[str, int] = {}
   fit = 0
   for filename in loaders.list_episodes(directory):
-    contents = _inspect(filename, unfit, rename)
+    contents = _inspect(filename, unfit, rename, {'reward', *expected})
     if contents is None:
       continue
     kinds, arrays = contents
@@ -106,12 +106,13 @@ def _find_wide_action(action):
   )
 
 
-def _inspect(filename, unfit, rename):
+def _inspect(filename, unfit, rename, keys):
   """Return kinds and arrays of a file; None if it is damaged."""
   if rename:
     return loaders.read_episode(episode_files.inspect, filename)
   try:
-    return episode_files.inspect(filename)
+    # Whatever else somebody stores is ignored.
+    return episode_files.inspect(filename, keys)
   except (OSError, ValueError) as error:
     unfit[filename] = str(error)
     return None
@@ -146,7 +147,7 @@ def find_shapes(
   """
   unfit: dict[str, str] = {}
   for filename in loaders.list_episodes(directory):
-    contents = _inspect(filename, unfit, rename=False)
+    contents = _inspect(filename, unfit, False, {'reward', *keys})
     if contents is None:
       continue
     kinds, _ = contents
@@ -232,7 +233,7 @@ class EpisodeLog:
     return self.steps
 
   def _count(self, filename):
-    episode = episode_files.read(filename, ('reward',))
+    episode = episode_files.read(filename, ('reward', 'action'))
     reward = episode['reward']
     repeat = episode.get(ACTION_REPEAT, self._action_repeat)
     self.bytes += os.path.getsize(filename)

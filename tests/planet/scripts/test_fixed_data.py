@@ -117,11 +117,24 @@ def offline(folder, recorded, **changes):
   )
 
 
+# What others store beside: texts, numbers without a time, other lengths.
+OTHER = {'env_id': 'Such-v0', 'seed': 3, 'info': np.array([{}]), 'low': [1, 2]}
+
+
+def test_other_arrays_from_elsewhere(tmp_path, caplog):
+  """Ignored by the check, the reader and the count."""
+  record(tmp_path, 'a', **OTHER)
+  shapes = episode_folder.find_shapes(str(tmp_path), ['action', 'image'], 32)
+  episode_folder.check(str(tmp_path), {**shapes, 'reward': ()}, rename=False)
+  log = episode_folder.EpisodeLog(str(tmp_path))
+  assert log.count_steps() == 20 and not caplog.records
+
+
 @pytest.mark.slow
 def test_episodes_from_elsewhere(tmp_path):
   """No environment exists; nothing is written beside the files."""
   recorded = tmp_path / 'recorded'
-  record(recorded, 'a', note=np.zeros((21, 3)))
+  record(recorded, 'a', note=np.zeros((21, 3)), **OTHER)
   record(recorded, 'b')
   before = sorted(os.listdir(recorded))
   assert offline(tmp_path / 'run', recorded, train_collects=[{}])

@@ -235,7 +235,7 @@ def test_during_training(name, tmp_path, tmp_path_factory, caplog):
 
 @pytest.mark.parametrize('name', DAMAGED)
 def test_log_of_episodes(name, tmp_path, caplog):
-  """It reads rewards only, and counts no file that it finds to be damaged."""
+  """It reads no images, and counts no file that it finds to be damaged."""
   DAMAGED[name][0](tmp_path / 'a.npz')
   log = episode_folder.EpisodeLog(str(tmp_path))
   log.update()
