@@ -37,7 +37,10 @@ def read(path: str) -> dict[str, np.ndarray]:
       data = {key: archive[key] for key in ('acs', 'obs', 'info')}
     if not all(len(x) and len(x[0]) for x in data.values()):
       raise ValueError('it has no steps')
-    first = data['obs'][0][0]
+    first = data['obs'][0]
+    if isinstance(first, dict):
+      raise ValueError('obs has dicts instead of episodes, lists of dicts')
+    first = first[0]
     if not isinstance(first, dict):
       raise ValueError(f'obs has {first!r} instead of dicts')
     missing = set(contract.GOAL_KEYS) - set(first)

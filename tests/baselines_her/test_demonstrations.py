@@ -196,6 +196,10 @@ CONTENTS = {
   'fewer': (put('observation', np.zeros(24)), 'Demonstration 1 '),
   'no goal': (lambda x: x['obs'][1, 3].pop('desired_goal'), 'Demonstration 1 '),
   'no dict': (lambda x: x['obs'].fill(5), 'obs has 5 instead of dicts'),
+  'no list of episodes': (
+    lambda x: x.update(obs=x['obs'][0]),
+    'obs has dicts instead of episodes',
+  ),
   'no steps': (
     lambda x: x.update(
       acs=x['acs'][:, :0], obs=x['obs'][:, :1], info=x['info'][:, :0]
