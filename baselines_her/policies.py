@@ -107,6 +107,11 @@ def load(path: str | os.PathLike[str], trust: references.Trusted = None) -> Any:
   except errors.UsageError:
     raise
   except Exception as error:  # Whatever damaged bytes may lead to.
+    if getattr(error, 'name', None) == 'baselines':
+      raise errors.UsageError(
+        f'The policy in {path!r} was pickled by the original code, whose '
+        'policies only that code can load; train anew, with the same flags.'
+      ) from None
     raise errors.UsageError(
       f'Cannot load a policy from {path!r}: {error!r}. Give the folder of a '
       'run, or a policy file written by a training.'

@@ -53,6 +53,14 @@ def test_modules_that_the_command_trusts(logdir):
   assert play.run([logdir, '--render=0', '--trust', module]) == 0
 
 
+def test_policies_of_the_original(tmp_path):
+  """They are told from damaged files."""
+  path = tmp_path / 'policy_best.pkl'
+  path.write_bytes(b'cbaselines.her.ddpg\nDDPG\n.')
+  with pytest.raises(errors.UsageError, match='by the original code'):
+    baselines_her.load(path)
+
+
 def test_a_file_takes_the_place_of_a_window(logdir, monkeypatch):
   asked = []
 
