@@ -38,6 +38,15 @@ def test_fitting(name):
   np.testing.assert_allclose(narrow, expected, rtol=1e-6)
 
 
+def test_bytes_by_lite(tmp_path):
+  def define(narrow):
+    x = tf.placeholder(tf.float32, [None, 2], 'observation')
+    action = exporting.fit(x, SPACES['bytes'], narrow)
+    return exporting.Signature({'observation': x}, {'action': action})
+
+  assert not exporting._write_lite(str(tmp_path / 'policy.tflite'), define)
+
+
 @pytest.mark.parametrize('name', ['two', 'fifth', 'integers', 'bytes'])
 def test_scaling(name):
   unit = spaces.UnitBox(SPACES[name])
