@@ -125,13 +125,23 @@ def first_missing(folder: str) -> str | None:
 def parse_yaml(text: str) -> Any:
   """Return plain data from YAML 1.2 text, where `5e7` and `1e-3` are numbers.
 
+  Dates are texts, as they are no plain data.
+
   Raises:
     ValueError: If the text is not YAML, with the parser's explanation.
   """
   from ruamel import yaml
 
+  class Constructor(yaml.constructor.SafeConstructor):
+    pass
+
+  Constructor.add_constructor(
+    'tag:yaml.org,2002:timestamp', Constructor.construct_scalar
+  )
+  reader: Any = yaml.YAML(typ='safe', pure=True)
+  reader.Constructor = Constructor
   try:
-    return yaml.YAML(typ='safe', pure=True).load(text)
+    return reader.load(text)
   except (yaml.YAMLError, RecursionError) as error:
     raise ValueError(' '.join(str(error).split())) from None
 

@@ -48,6 +48,14 @@ def test_numbers_in_yaml():
   assert isinstance(values['a'], float) and isinstance(values['b'], float)
 
 
+def test_dates_in_yaml(tmp_path):
+  """Texts, which all formats store, so that continued runs get the same."""
+  values = files.parse_yaml('{a: 2020-01-01, b: 2020-01-01 10:00:00}')
+  assert values == {'a': '2020-01-01', 'b': '2020-01-01 10:00:00'}
+  files.write_yaml(str(tmp_path / 'a.yaml'), values)
+  assert files.read_yaml(str(tmp_path / 'a.yaml')) == values
+
+
 def test_invalid_yaml_is_a_value_error():
   with pytest.raises(ValueError, match='line 1'):
     files.parse_yaml('{a: [1}')
