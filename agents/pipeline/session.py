@@ -145,8 +145,8 @@ class Session:
   With several MPI ranks, the first one owns the folder and the logs.
 
   Args:
-    argv: List of arguments after the program name; those of the process by
-      default.
+    argv: List of arguments after the program name, or a command line of them;
+      those of the process by default.
 
   Attributes:
     args: Namespace of all flags.
@@ -170,7 +170,9 @@ class Session:
   loaded: Any
 
   def __init__(self, argv: Sequence[str] | None = None) -> None:
-    argv = list(sys.argv[1:] if argv is None else argv)
+    argv = shlex.split(argv) if isinstance(argv, str) else argv
+    # Paths and numbers come from Python.
+    argv = [str(x) for x in (sys.argv[1:] if argv is None else argv)]
     self.args = parse_args(argv)
     self.is_loading = bool(self.args.load_checkpoint)
     self.is_playing, self.is_resumed = self.args.play, self.args.resume

@@ -314,6 +314,14 @@ def test_wrong_parameters(tmp_path, params, message):
   assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize('join', [list, lambda x: ' '.join(map(str, x))])
+def test_arguments_from_python(tmp_path, join):
+  """With paths and numbers, and as one line."""
+  argv = ['--load-checkpoint', tmp_path, '--play', '--log-level', 2]
+  with pytest.raises(errors.UsageError, match=f'{tmp_path} is not a session'):
+    Session(join(argv))
+
+
 def test_runner_of_another_class(tmp_path, capsys):
   repeal = '{"runner.name": "agents.pipeline.ddpg.Noise"}'
   assert start(tmp_path, '--repeal', repeal) == 2
