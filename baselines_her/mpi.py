@@ -72,12 +72,17 @@ def mpi_average(value: Any) -> np.ndarray:
 
 
 def check_seeds(comm: Any) -> None:
-  """Check that ranks explore differently, by one random draw on each."""
+  """Check that ranks explore differently, by one random draw on each.
+
+  Raises:
+    RuntimeError: If they do not.
+  """
   local = np.random.uniform(size=(1,))
   root = local.copy()
   comm.Bcast(root, root=0)
-  if comm.Get_rank() != 0:
-    assert local[0] != root[0], 'two ranks draw the same random numbers'
+  # No assert, which python -O leaves out.
+  if comm.Get_rank() != 0 and local[0] == root[0]:
+    raise RuntimeError('Two ranks draw the same random numbers.')
 
 
 class MpiAdam:
@@ -200,16 +205,21 @@ class MpiAdam:
     self._set(theta)
 
   def check_synced(self) -> None:
-    """Assert that all ranks have the same variables as the first one."""
+    """Check that all ranks have the same variables as the first one.
+
+    Raises:
+      RuntimeError: If they do not.
+    """
     if self.comm.Get_size() == 1:
       return
     theta = self._get['theta']()
     root = theta.copy()
     self.comm.Bcast(root, root=0)
-    assert (theta == root).all(), (
-      f'rank {self.comm.Get_rank()} has other weights than rank 0; the '
-      f'largest difference is {np.abs(theta - root).max()}'
-    )
+    if not (theta == root).all():
+      raise RuntimeError(
+        f'Rank {self.comm.Get_rank()} has other weights than rank 0; the '
+        f'largest difference is {np.abs(theta - root).max()}.'
+      )
 
   def get_slots(self) -> list[np.ndarray]:
     """Return moments and number of updates for checkpoints."""

@@ -6,8 +6,9 @@ import pickle
 import numpy as np
 import pytest
 
+from agents.run import mpi as mpi_lib
 from agents.tools.tf1 import tf
-from baselines_her import ddpg, demonstrations
+from baselines_her import ddpg, demonstrations, mpi
 from tests import golden, processes
 from tests.baselines_her import toy
 
@@ -248,6 +249,35 @@ def test_acting_with_fixed_weights(name):
       variable.load(np.zeros(variable.shape), policy.sess)
     after = policy.get_actions(*(case[key] for key in ('o', 'ag', 'g')))
     assert before.any() and not after.any()
+
+
+class OtherRank(mpi_lib.SingleComm):
+  """Second rank, whose numbers may differ from those of the first one."""
+
+  def __init__(self, difference):
+    self.difference = difference
+
+  def Get_rank(self):
+    return 1
+
+  def Get_size(self):
+    return 2
+
+  def Bcast(self, array, root=0):
+    array += self.difference
+
+
+def test_ranks_that_differ_are_noticed():
+  """Not by an assert, which python -O leaves out."""
+  with toy.session() as sess:
+    weight = tf.get_variable('weight', [3], use_resource=True)
+    sess.run(weight.initializer)
+    mpi.MpiAdam([weight], comm=OtherRank(0)).check_synced()
+    with pytest.raises(RuntimeError, match='other weights'):
+      mpi.MpiAdam([weight], comm=OtherRank(1)).check_synced()
+  mpi.check_seeds(OtherRank(1))
+  with pytest.raises(RuntimeError, match='same random numbers'):
+    mpi.check_seeds(OtherRank(0))
 
 
 @pytest.mark.slow
