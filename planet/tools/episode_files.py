@@ -35,13 +35,17 @@ class Kind(NamedTuple):
 
 
 def read(
-  filename: str, keys: Collection[str] | None = None
+  filename: str,
+  keys: Collection[str] | None = None,
+  needed: Collection[str] | None = None,
 ) -> dict[str, np.ndarray]:
   """Read arrays of an episode, and check them; others are ignored.
 
   Args:
     filename: Path of an .npz file.
     keys: Names of the arrays to read; by default all, among them `reward`.
+    needed: Names of those that the file must have; by default `keys`, or the
+      reward.
 
   Returns:
     Dict from name to array [time, ...], and the numbers `action_repeat` and
@@ -53,7 +57,8 @@ def read(
       follows the name of the file.
   """
   names = None if keys is None else {*keys, *SCALARS}
-  needed = ('reward',) if keys is None else keys
+  if needed is None:
+    needed = ('reward',) if keys is None else keys
   return _open(filename, names, lambda kind: True, needed)[1]
 
 

@@ -233,7 +233,7 @@ class EpisodeLog:
     return self.steps
 
   def _count(self, filename):
-    episode = episode_files.read(filename, ('reward', 'action'))
+    episode = episode_files.read(filename, ('reward', 'action'), ('reward',))
     reward = episode['reward']
     repeat = episode.get(ACTION_REPEAT, self._action_repeat)
     self.bytes += os.path.getsize(filename)
