@@ -1,6 +1,7 @@
 """Observation and action spaces, all of gymnasium's types."""
 
 import logging
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -180,7 +181,20 @@ def fitting(space: Any) -> Callable[[Any], Any]:
   if dtype.kind == 'f':
     most = np.finfo(dtype).max
     low, high = np.maximum(low, -most), np.minimum(high, most)
-    return lambda action: _clip(action, low, high).astype(dtype, copy=False)
+    lowest, highest = low.tolist(), high.tolist()
+    is_small = low.ndim == 1 and low.size <= 64
+
+    def clip(action):
+      # Most are within the bounds, which short lists tell faster than arrays.
+      known = is_small and type(action) is np.ndarray and action.dtype == dtype
+      if known and action.shape == low.shape:
+        values = action.tolist()
+        above = all(map(operator.le, lowest, values))
+        if above and all(map(operator.le, values, highest)):
+          return action.copy()
+      return _clip(action, low, high).astype(dtype, copy=False)
+
+    return clip
 
   def nearest(action):
     if np.asarray(action).dtype == dtype:

@@ -112,7 +112,10 @@ class _Rows(vector.Group):
     actions = arrays.action[own].copy()
     for row, (env, action) in enumerate(zip(self.envs, actions), self._first):
       value, reward[row], done[row], _ = env.step(action)
-      _write(observ[row, ...], value, env)
+      if type(value) is np.ndarray and value.dtype == observ.dtype:
+        observ[row] = value
+      else:
+        _write(observ[row, ...], value, env)
 
   def reset(self, rows):
     """Return first observations, or write them to the arrays if there are."""
