@@ -170,10 +170,15 @@ def train(
     tf.device('/cpu:0'),
     graph_errors.unwrapped(),
   ):
-    env = utility.define_batch_env(
-      constructors, own, env_processes and not here, make
-    )
-    stack.callback(env.close)
+
+    def create_env():
+      env = utility.define_batch_env(
+        constructors, own, env_processes and not here, make
+      )
+      stack.callback(env.close)
+      return env
+
+    env = mpi.on_all_ranks(comm, create_env)
     graph = utility.define_simulation_graph(env, config.algorithm, config, comm)
     made = observers()
     for observer in made:

@@ -198,7 +198,7 @@ class Plan:
     comm = mpi.world()
     self._use(mpi.on_first_rank(comm, self._settle))
     self._env = self._params['env_name'] if args.env is None else args.env
-    self._task = config.Task(self._env)
+    self._task = mpi.on_all_ranks(comm, lambda: config.Task(self._env))
     self._usual = comm.bcast(self._task.usual)
     if self._usual:
       self._use(mpi.on_first_rank(comm, self._settle))

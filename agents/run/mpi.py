@@ -112,6 +112,32 @@ def on_first_rank(comm: Any, function: Callable[[], _Result]) -> _Result:
   return result
 
 
+def on_all_ranks(comm: Any, function: Callable[[], _Result]) -> _Result:
+  """Call a function on each rank and return its result there.
+
+  If it raises a `UsageError` or a `Failure` on some ranks, it does so on all:
+  those without one raise the error of the lowest rank that has one. Then the
+  first rank can remove what it has created.
+
+  Args:
+    comm: Communicator; all ranks must make this call.
+    function: Function that communicates with no other rank.
+  """
+  error: errors.UsageError | errors.Failure | None = None
+  try:
+    result = function()
+  except (errors.UsageError, errors.Failure) as failure:
+    error = failure
+  found = comm.allgather(error)
+  if error is not None:
+    raise error
+  for rank, other in enumerate(found):
+    if other is not None:
+      other.args = f'Rank {rank}: {other}', *other.args[1:]
+      raise other
+  return result
+
+
 def check_shared(comm: Any, folder: str) -> None:
   """Check that all ranks see the folder of the first one.
 

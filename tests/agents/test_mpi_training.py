@@ -29,6 +29,21 @@ pytestmark = [
 ]
 
 
+LACKING = """
+import gymnasium
+from agents.run import mpi
+def make():
+  assert not mpi.world().Get_rank()
+  return gymnasium.make('Pendulum-v1')
+"""
+RUN_IN = """
+import sys
+sys.path.append({folder!r})
+from agents import train_ppo
+sys.exit(train_ppo.run())
+"""
+
+
 def launch(*args):
   """Run two processes of Python under mpirun."""
   prefix = (MPIRUN, '--oversubscribe', '-n', '2')
@@ -108,6 +123,17 @@ def test_numbers_that_do_not_divide(tmp_path):
   assert result.code == 2, result.output
   assert result.output.count('cannot share update_every 3') == 1
   assert not os.listdir(tmp_path)
+
+
+def test_environment_that_only_the_first_rank_has(tmp_path):
+  """One sentence, and no folder."""
+  (tmp_path / 'lacking.py').write_text(LACKING)
+  command = training_runs.command(tmp_path / 'a/b', env='lacking:make')
+  command = ['-c', RUN_IN.format(folder=str(tmp_path)), *command[2:]]
+  result = launch(*command)
+  assert result.code == 1, result.output
+  assert result.output.count('Rank 1: Environment lacking:make') == 1
+  assert not os.path.exists(tmp_path / 'a')
 
 
 def test_nonsense_ends_all_processes():

@@ -1,6 +1,7 @@
 """Which processes belong together, whoever has started them."""
 
 import os
+import pickle
 import sys
 import types
 
@@ -185,3 +186,25 @@ def test_folder_that_not_all_ranks_see(tmp_path):
     with pytest.raises(errors.UsageError, match='Rank 1 of 2 .* share'):
       mpi.check_shared(comm, str(tmp_path))
   assert os.listdir(tmp_path) == ['x']
+
+
+@pytest.mark.parametrize(
+  'error',
+  [errors.UsageError('Bad.'), errors.EnvError('Bad.', 'Trace'), None],
+)
+def test_an_error_of_another_rank(error):
+  """It reaches the first rank, which then can clean up."""
+  comm = mpi.SingleComm()
+  comm.allgather = lambda own: [own, None, pickle.loads(pickle.dumps(error))]
+  if not error:
+    assert mpi.on_all_ranks(comm, lambda: 5) == 5
+    return
+  with pytest.raises(type(error), match='^Rank 2: Bad.$') as caught:
+    mpi.on_all_ranks(comm, lambda: 5)
+  assert caught.value.details == error.details
+
+  def fail():
+    raise errors.EnvError('Own.')
+
+  with pytest.raises(errors.EnvError, match='^Own.$'):
+    mpi.on_all_ranks(comm, fail)
