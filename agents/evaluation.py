@@ -8,6 +8,7 @@ import abc
 import contextlib
 import dataclasses
 import numbers
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -15,7 +16,7 @@ import gymnasium
 import numpy as np
 
 from agents.envs import adapters, contract, guard, interfaces, spaces
-from agents.run import errors, schema
+from agents.run import errors, files, schema
 
 Agent = TypeVar('Agent', bound='TrainedAgent')
 _CLOSED = (
@@ -160,6 +161,17 @@ class TrainedAgent(abc.ABC):
     Args:
       folder: Folder, created if needed; it should be empty.
     """
+
+  def _create(self, folder: str) -> str:
+    """Create the folder that `save` writes to, and return its path."""
+    path = os.path.abspath(files.expand(folder))
+    if path == os.path.abspath(self.logdir) or not folder:
+      raise errors.UsageError(
+        f'Cannot save to {folder!r}, which is the folder of the run, or none; '
+        'give a new folder.'
+      )
+    files.check_writable(path)
+    return path
 
   def export(self, folder: str) -> dict[str, str]:
     """Write the policy for programs that do without this project.

@@ -90,8 +90,7 @@ class PPO(TrainedAgent):
     return wrappers.LimitDuration(env, self.config.max_length)
 
   def save(self, folder: str) -> None:
-    folder = files.expand(folder)
-    os.makedirs(folder, exist_ok=True)
+    folder = self._create(folder)
     plain = configs.to_plain({**self.config, 'logdir': None})
     files.write_yaml(os.path.join(folder, 'config.yaml'), plain)
     path = os.path.join(folder, self.checkpoint)

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from agents.run import flags, life, mpi, references, schema
+from agents.run import files, flags, life, mpi, references, schema
 from agents.run.training import Training, check_arguments
 from baselines_her import run, settings
 
@@ -56,7 +56,7 @@ def train(
   """
   check_arguments(params)
   args = flags.read(run.define_flags)
-  args.log_path = None if logdir is None else os.fspath(logdir)
+  args.log_path = None if logdir is None else files.expand(logdir)
   for name, value in (
     ('seed', seed),
     ('num_env', num_env),

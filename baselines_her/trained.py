@@ -14,7 +14,7 @@ import numpy as np
 
 from agents.envs import contract, spaces, wrappers
 from agents.evaluation import TrainedAgent
-from agents.run import errors, files, references
+from agents.run import errors, references
 from baselines_her import config, envs, policies
 
 
@@ -71,8 +71,7 @@ class HER(TrainedAgent):
     return wrappers.Guard(envs.make(name, render_mode, self.policy.T), name)
 
   def save(self, folder: str) -> None:
-    folder = files.expand(folder)
-    os.makedirs(folder, exist_ok=True)
+    folder = self._create(folder)
     policies.save_plain(self.policy, os.path.join(folder, 'policy'))
 
   def _define_policy(self):

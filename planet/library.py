@@ -68,7 +68,7 @@ def train(
       objects['tasks'] = env
   if total_env_steps is not None:
     given['total_env_steps'] = total_env_steps
-  logdir = os.fspath(logdir or tempfile.mkdtemp(prefix='planet-'))
+  logdir = logdir or tempfile.mkdtemp(prefix='planet-')
   # The program may change its working directory meanwhile.
   logdir = os.path.abspath(files.expand(logdir))
   schema.convert(schema.Seed | None, seed, "Argument 'seed'")

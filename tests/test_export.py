@@ -227,7 +227,8 @@ def test_agents_of_sessions(tmp_path):
     assert later != noisy
     result = evaluation.evaluate(agent, episodes=1, seed=0)
     assert result.lengths == [200]
-    agent.save(str(tmp_path / 'saved'))
+    for _ in range(2):
+      agent.save(str(tmp_path / 'saved'))
   with trained.load(tmp_path / 'saved') as agent:
     assert agent.predict(observation, deterministic=True)[0] == best
     again = evaluation.evaluate(agent, gymnasium.make('Pendulum-v1'), 1, seed=0)

@@ -46,7 +46,7 @@ class DDPG(TrainedAgent):
     self, path: str | os.PathLike[str], trust: references.Trusted = None
   ) -> None:
     super().__init__()
-    self._path = os.path.abspath(files.expand(os.fspath(path)))
+    self._path = os.path.abspath(files.expand(path))
     trusted = ','.join(sorted(references.parse(trust).names))
     flags = ['--load-checkpoint', self._path, '--play', '--dry-run']
     flags += ['--log-level', '4', *(['--trust', trusted] if trusted else [])]
@@ -97,10 +97,11 @@ class DDPG(TrainedAgent):
     return wrappers.Guard(env, self._env.get('name') or 'of the session')
 
   def save(self, folder: str) -> None:
-    folder = files.expand(folder)
+    folder = self._create(folder)
     _, checkpoint = self._session.loaded
     name = os.path.basename(checkpoint)
-    shutil.copytree(checkpoint, os.path.join(folder, 'checkpoints', name))
+    copy = os.path.join(folder, 'checkpoints', name)
+    shutil.copytree(checkpoint, copy, dirs_exist_ok=True)
     for name in ('params.yaml', 'cpanel.json'):
       shutil.copy(os.path.join(self.logdir, name), folder)
     checkpoints.remove_memories(folder, '')

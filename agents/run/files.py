@@ -12,14 +12,18 @@ from typing import IO, Any
 from agents.run import errors, locks
 
 
-def expand(path: str | os.PathLike[str]) -> str:
+def expand(path: str | bytes | os.PathLike[str]) -> str:
   """Return a path with the home of the user in place of `~`.
 
   Raises:
-    UsageError: If it is not a path of this machine, but an address such as
-      gs://bucket, or if there is no such home.
+    UsageError: If it is no path of this machine, but an address such as
+      gs://bucket, or no path at all, or if there is no such home.
   """
-  path = os.path.expanduser(os.fspath(path))
+  if not isinstance(path, str | bytes | os.PathLike):
+    raise errors.UsageError(
+      f'{path!r:.80} is no path of a file or folder; give a text or a Path.'
+    )
+  path = os.path.expanduser(os.fsdecode(path))
   if re.match(r'[A-Za-z][\w+.-]+:/', path):
     raise errors.UsageError(
       f'{path} is an address, and files are only read and written in folders '

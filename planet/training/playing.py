@@ -11,7 +11,6 @@ import numpy as np
 
 from agents.envs import adapters, spaces
 from agents.evaluation import TrainedAgent, check_shape
-from agents.run import files
 from agents.tools import exporting, graph_errors
 from agents.tools.tf1 import tf
 from planet.control import mpc_agent, wrappers
@@ -149,8 +148,7 @@ class PlaNet(TrainedAgent):
     return adapters.AsGymnasium(constructors.join(env, config.observation_keys))
 
   def save(self, folder: str) -> None:
-    folder = files.expand(folder)
-    os.makedirs(folder, exist_ok=True)
+    folder = self._create(folder)
     utility.save_config(self._config, folder)
     self._saver.save(self._sess, os.path.join(folder, self._name))
 

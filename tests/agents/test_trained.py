@@ -71,6 +71,15 @@ def test_saved_agent(logdir, tmp_path, monkeypatch):
   assert logdir not in (tmp_path / 'saved' / 'config.yaml').read_text()
 
 
+def test_folders_to_save_to(logdir, tmp_path):
+  """That of the run would lose what its training continues from."""
+  (tmp_path / 'file').write_text('')
+  with agents.load(logdir) as agent:
+    for folder in (logdir, f'{logdir}/', '', None, str(tmp_path / 'file')):
+      with pytest.raises(errors.UsageError, match='Cannot|no path'):
+        agent.save(folder)
+
+
 def test_noise_only_on_request(logdir):
   observation = np.zeros(3, np.float32)
   with agents.load(logdir) as agent:

@@ -6,6 +6,10 @@ import sys
 
 import pytest
 
+import agents
+import baselines_her
+import planet
+from agents.pipeline import trained
 from agents.run import errors, files
 from tests import golden
 
@@ -87,9 +91,18 @@ def test_paths_that_are_none(path):
     files.expand(path)
 
 
+@pytest.mark.parametrize('path', [None, 5, ['logs/run'], {}])
+def test_no_paths(path):
+  """Those that programs pass on, such as a variable that is not set."""
+  for load in (agents.load, planet.load, baselines_her.load, trained.load):
+    with pytest.raises(errors.UsageError, match='is no path of a file'):
+      load(path)
+
+
 def test_expanded_paths(monkeypatch):
   monkeypatch.setenv('HOME', '/home/me')
   assert files.expand('~/run') == '/home/me/run'
+  assert files.expand(b'run') == 'run'
   for path in ('run', '/a:b/c', 'a/~', 'C:', './gs:/run'):
     assert files.expand(path) == path
 
