@@ -118,8 +118,9 @@ class TrainedAgent(abc.ABC):
       self._state = states and states[0]
       return actions[0], self._state
     states = [None] * count if state is None else state
-    if len(states) != count:
-      raise ValueError(f'There are {len(states)} states for {count} rows.')
+    given = len(states) if hasattr(states, '__len__') else 1
+    if given != count:
+      raise ValueError(f'There are {given} states for {count} rows.')
     starts = np.asarray(False if episode_start is None else episode_start)
     if starts.shape not in ((), rows):
       raise ValueError(
@@ -135,7 +136,15 @@ class TrainedAgent(abc.ABC):
     Args:
       render_mode: `rgb_array` for images, None for none. MuJoCo's software
         rendering needs a process without TensorFlow.
+
+    Raises:
+      UsageError: If it is another mode.
     """
+    if render_mode not in (None, 'rgb_array'):
+      raise errors.UsageError(
+        f"Argument 'render_mode' is {render_mode!r:.80}; give 'rgb_array' for "
+        'images, or None for none.'
+      )
     return adapters.AsGymnasium(self._make_env(render_mode), render_mode)
 
   @abc.abstractmethod
@@ -223,12 +232,7 @@ class TrainedAgent(abc.ABC):
 
   def _read(self, observation: Any) -> Any:
     """Return an observation, or a batch, in the form of its space."""
-    _, alone = interfaces.read_reset(observation, self.observation_space)
-    if not alone:
-      raise ValueError(
-        'The observation is a pair with an info, as reset() of an environment '
-        'returns it; give only its first part.'
-      )
+    check_alone(observation, self.observation_space)
     return _map(guard.to_array, observation, self.observation_space)
 
   @abc.abstractmethod
@@ -370,6 +374,11 @@ def check_shape(
     for key, part in _parts(space):
       called = f'part {key}' if isinstance(key, int) else key
       check_shape(value[key], part, called, rows)
+  elif not (spaces.is_text(space) or _is_array(value)):
+    raise ValueError(
+      f'The {name} is {value!r:.80}, but must be numbers of shape '
+      f'{space.shape} as in the training.'
+    )
   elif np.shape(value) != (expected := (*rows, *(space.shape or ()))):
     raise ValueError(
       f'The {name} has shape {np.shape(value)}, but must have {expected} as in '
@@ -378,6 +387,28 @@ def check_shape(
   elif not guard.is_choice(np.asarray(value), space):
     raise ValueError(
       f'The {name} is {value}, but must be in {space} as in the training.'
+    )
+
+
+def _is_array(value):
+  """Return whether a value is neither a dictionary nor text."""
+  return not isinstance(value, Mapping) and np.asarray(
+    value
+  ).dtype.kind not in ('SUV')
+
+
+def check_alone(observation: Any, space: Any) -> None:
+  """Raise a ValueError if an observation comes with an info.
+
+  Args:
+    observation: What was given to `predict`.
+    space: Space of what the environment observes, None if it is not known.
+  """
+  _, alone = interfaces.read_reset(observation, space)
+  if not alone:
+    raise ValueError(
+      'The observation is a pair with an info, as reset() of an environment '
+      'returns it; give only its first part.'
     )
 
 

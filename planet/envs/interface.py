@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.envs import images, spaces, wrappers
+from agents.envs import guard, images, spaces, wrappers
 from agents.evaluation import check_shape
 from agents.run import errors
 
@@ -158,7 +158,7 @@ class Reader:
       ValueError: If a part has another shape, or no choice of its space.
     """
     if not isinstance(observation, (Mapping, tuple)):
-      observation = np.asarray(observation)
+      observation = guard.to_array(observation)
       if self._keys == ['image']:
         observation = {'image': observation}
       elif self._is_input(observation):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agents.envs import adapters, spaces
-from agents.evaluation import TrainedAgent, check_shape
+from agents.evaluation import TrainedAgent, check_alone, check_shape
 from agents.tools import exporting, graph_errors
 from agents.tools.tf1 import tf
 from planet.control import mpc_agent, wrappers
@@ -188,6 +188,7 @@ class PlaNet(TrainedAgent):
     return exporting.fit(action, own.action_space, narrow)
 
   def _read(self, observation):
+    check_alone(observation, self._own.observation_space)
     return self._reader.read(observation)
 
   def split_images(self, observations: np.ndarray) -> np.ndarray:

@@ -208,6 +208,14 @@ def test_wrong_observation(logdir):
       agent.predict([[1, 0, 0], [1]])
     with pytest.raises(ValueError, match='a pair with an info'):
       agent.predict(agent.make_env().reset())
+    for wrong in ('go', b'go', {'observation': np.zeros(3)}, ['1', '2', '3']):
+      with pytest.raises(ValueError, match=r'numbers of shape \(3,\)'):
+        agent.predict(wrong)
+    with pytest.raises(ValueError, match='1 states for 2 rows'):
+      agent.predict(np.zeros([2, 3]), 5)
+    for mode in ('typo', 'human', 5):
+      with pytest.raises(errors.UsageError, match="give 'rgb_array'"):
+        agent.make_env(mode)
     with pytest.raises(ValueError, match=r'\(3,\) for 2 rows'):
       agent.predict(np.zeros([2, 3]), episode_start=[True] * 3)
 

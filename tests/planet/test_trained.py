@@ -128,6 +128,10 @@ def test_what_cannot_be_loaded(logdir, tmp_path):
   with planet.load(logdir) as agent:
     with pytest.raises(ValueError, match=r'shape \(64, 64, 2\), but'):
       agent.predict(np.zeros((64, 64, 2), np.uint8))
+    with pytest.raises(ValueError, match='a pair with an info'):
+      agent.predict((np.zeros((64, 64, 3), np.uint8), {}))
+    with pytest.raises(ValueError, match=r'shape \(\), but'):
+      agent.predict([[1], [1, 2]])
 
 
 @pytest.mark.parametrize(
