@@ -5,10 +5,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from agents.envs import spaces
 from agents.envs.declared import EnvSettings
+from agents.envs.wrappers import VectorObservations
 from planet.control import wrappers
 from planet.envs import gym_pixels
 from planet.envs.collect_dataset import CollectGymDataset
@@ -98,35 +97,8 @@ def join(env: Any, keys: Sequence[str]) -> Any:
     keys: Observations to join, in this order.
   """
   if 'image' in keys and len(keys) > 1:
-    env = FlatObservations(env, keys)
+    env = VectorObservations(wrappers.SelectObservations(env, keys))
   return wrappers.ConcatObservation(env, keys)
-
-
-class FlatObservations(wrappers.Wrapper):
-  """Flatten entries of dictionary observations, as float32.
-
-  Args:
-    env: Environment to wrap.
-    keys: Entries to keep.
-  """
-
-  def __init__(self, env: Any, keys: Sequence[str]):
-    super().__init__(env)
-    parts = {x: env.observation_space.spaces[x] for x in keys}
-    self.observation_space = spaces.dictionary(
-      {x: spaces.box(y.low.ravel(), y.high.ravel()) for x, y in parts.items()}
-    )
-
-  def step(self, action: Any) -> tuple:
-    observ, reward, done, info = self._env.step(action)
-    return self._flatten(observ), reward, done, info
-
-  def reset(self) -> dict[str, np.ndarray]:
-    return self._flatten(self._env.reset())
-
-  def _flatten(self, observ):
-    keys = self.observation_space.spaces
-    return {x: np.ravel(observ[x]).astype(np.float32) for x in keys}
 
 
 def with_own_actions(env_ctor: functools.partial) -> functools.partial:
