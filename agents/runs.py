@@ -351,4 +351,4 @@ def _try_env(config):
     found = created.observation_space, created.action_space
     return [spaces.to_plain(x) for x in found]
   finally:
-    getattr(created, 'close', lambda: None)()
+    created.close()

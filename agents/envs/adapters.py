@@ -60,7 +60,7 @@ class _Adapter(Wrapper):
   def close(self) -> None:
     """Close the environment; what fails then harms nothing."""
     try:
-      getattr(self._env, 'close', lambda: None)()
+      super().close()
     except guard.MISTAKES as error:
       logging.getLogger(__name__).warning(
         'Environment %s failed in close with %r; going on.',

@@ -86,6 +86,18 @@ def inspect(
   return report
 
 
+def inspect_here(
+  constructor: Callable[[], Any], look: Callable[[Any], dict[str, Any]]
+) -> dict[str, Any]:
+  """Return what `look` returns for an environment created in this process."""
+  env = constructor()
+  try:
+    return look(env)
+  finally:
+    with contextlib.suppress(AttributeError):
+      env.close()
+
+
 def find_problem(
   constructor: Callable[[], Any],
   look: Callable[[Any], dict[str, Any]] | None = None,
@@ -116,14 +128,8 @@ def _probe(constructor, look):
   handler = logging.handlers.BufferingHandler(_MESSAGES)
   logging.getLogger('agents').addHandler(handler)
   logging.getLogger('agents').setLevel(logging.INFO)
-  env = constructor()
-  try:
-    found = look(env)
-  finally:
-    with contextlib.suppress(AttributeError):
-      env.close()
   report = {
-    **found,
+    **inspect_here(constructor, look),
     'environ': {
       key: os.environ[key] for key in opengl.VARIABLES if key in os.environ
     },

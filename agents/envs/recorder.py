@@ -138,7 +138,7 @@ class RecordEpisodes(Wrapper):
     """Close the window and the environment."""
     if self._window:
       self._window.close()
-    getattr(self._env, 'close', lambda: None)()
+    super().close()
 
   def _render(self):
     name = guard.find_name(self._env)

@@ -52,6 +52,10 @@ class Wrapper:
   def reset(self, *args: Any, **kwargs: Any) -> Any:
     return self._env.reset(*args, **kwargs)
 
+  def close(self) -> None:
+    """Close the environment, if it can be closed."""
+    getattr(self._env, 'close', lambda: None)()
+
 
 def adapted(env: Any) -> Any:
   """Return an environment; those of gymnasium and gym are adapted."""

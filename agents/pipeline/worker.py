@@ -132,7 +132,7 @@ class Worker:
 
   def close(self) -> None:
     """Close the environment and its window."""
-    getattr(self._env, 'close', lambda: None)()
+    self._env.close()
 
   def _check(self, observation):
     """Return a dict from path to array; refuse infinity and NaN."""

@@ -50,6 +50,4 @@ def random_episodes(
           episodes.append(info['episode'])
     return episodes
   finally:
-    close = getattr(env, 'close', None)
-    if close:
-      close()
+    env.close()

@@ -415,7 +415,10 @@ def _inspect(task, isolate_envs):
       'thread or none.'
     )
   if reason:
-    report = _inspect_here(task.env_ctor)
+    report = {**probe.inspect_here(task.env_ctor, _look), 'messages': []}
+    # Known once the environment has rendered.
+    software = opengl.is_loaded_in_software()
+    report['renderer'] = 'llvmpipe' if software else None
   else:
     report = probe.inspect(task.env_ctor, _look)
   for message in report['messages']:
@@ -427,18 +430,6 @@ def _inspect(task, isolate_envs):
       'process with TensorFlow; use isolate_envs: process.'
     )
   return report
-
-
-def _inspect_here(env_ctor):
-  """Return the same as `probe.inspect`, without a process."""
-  env = env_ctor()
-  try:
-    found = _look(env)
-  finally:
-    with contextlib.suppress(AttributeError):
-      env.close()
-  software = 'llvmpipe' if opengl.is_loaded_in_software() else None
-  return {**found, 'renderer': software, 'messages': []}
 
 
 def _find_why_not_pickled(env_ctor):
