@@ -23,7 +23,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from agents.envs import guard, hosts, interfaces, quiet, spaces
+from agents.envs import guard, hosts, interfaces, opengl, quiet, spaces
 from agents.envs.wrappers import Wrapper, with_own_randomness
 from agents.run import errors, references
 
@@ -128,7 +128,7 @@ class GymnasiumEnv(_Adapter):
     if not self._rendered and holds_dm_control(self._env):
       _prepare_dm_control(self)
     elif not self._rendered and is_moved_by_mujoco(self._env):
-      _prepare_opengl(self)
+      opengl.prepare(guard.find_name(self))
     # Libraries that draw are imported now, and complain about each other.
     with contextlib.nullcontext() if self._rendered else quiet.quietly():
       self._rendered = True
@@ -726,23 +726,11 @@ def _choose_opengl(env):
   if holds_dm_control(env):
     _prepare_dm_control(env)
   elif is_moved_by_mujoco(env):
-    _find_opengl()
-
-
-def _find_opengl():
-  from agents.envs import opengl
-
-  opengl.select_backend()
-
-
-def _prepare_opengl(env):
-  from agents.envs import opengl
-
-  opengl.prepare(guard.find_name(env))
+    opengl.select_backend()
 
 
 def _prepare_dm_control(env):
-  _prepare_opengl(env)
+  opengl.prepare(guard.find_name(env))
   # It has chosen how to render when it was imported.
   importlib.reload(importlib.import_module('dm_control._render'))
 
@@ -804,10 +792,8 @@ def find_entry(env_id: str) -> Any:
     LookupError: If the id belongs to a function.
   """
   library, found = resolve(env_id)
-  name = found.rpartition(':')[2]
-  return (gymnasium.registry if library == 'gymnasium' else _gym_registry())[
-    name
-  ]
+  registry = gymnasium.registry if library == 'gymnasium' else _gym_registry()
+  return registry[found.rpartition(':')[2]]
 
 
 def is_function(env_id: str) -> bool:
@@ -850,20 +836,16 @@ def _find_library(env_id, module, name):
   if name in _own_ids_of_gym():
     return 'gym'
   package = module.partition('.')[0]
-  found = [*gymnasium.registry.values(), *_own_ids_of_gym().values()]
-  entries = {x.id: x.entry_point for x in found}
   known = [
-    x
-    for x, entry in entries.items()
-    if (entry if isinstance(entry, str) else getattr(entry, '__module__', ''))
-    .replace(':', '.')
-    .startswith(f'{package}.')
-  ]
-  known += [
     x
     for x, value in vars(imported).items()
     if getattr(value, '__module__', '') == module and callable(value)
   ]
+  for spec in (*gymnasium.registry.values(), *_own_ids_of_gym().values()):
+    entry = spec.entry_point
+    home = entry if isinstance(entry, str) else getattr(entry, '__module__', '')
+    if home.replace(':', '.').startswith(f'{package}.'):
+      known.append(spec.id)
   raise errors.UsageError(
     f'The module {module} registers no environment {name!r}, neither with '
     'gymnasium nor with gym, and has no function or class of this name. '

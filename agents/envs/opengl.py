@@ -84,8 +84,7 @@ def prepare(env: str) -> None:
     UsageError: If OpenGL is software and TensorFlow is imported, or OpenGL
       cannot render.
   """
-  renderer = select_backend()
-  if 'tensorflow' in sys.modules and is_software(renderer):
+  if is_software(select_backend()) and 'tensorflow' in sys.modules:
     raise errors.UsageError(
       f'{env} renders with OpenGL in software, which crashes in a process with '
       'TensorFlow; create it in a process of its own.'
