@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from agents.run import errors, locks
@@ -126,10 +126,16 @@ def first_missing(folder: str) -> str | None:
   return missing
 
 
-def parse_yaml(text: str) -> Any:
+def parse_yaml(
+  text: str, add_tags: Callable[[Any], object] = lambda constructor: None
+) -> Any:
   """Return plain data from YAML 1.2 text, where `5e7` and `1e-3` are numbers.
 
-  Dates are texts, as they are no plain data.
+  Dates become strings, because plain data has no dates.
+
+  Args:
+    text: YAML.
+    add_tags: Function that adds tags to a constructor class of ruamel.yaml.
 
   Raises:
     ValueError: If the text is not YAML, with the parser's explanation.
@@ -142,6 +148,7 @@ def parse_yaml(text: str) -> Any:
   Constructor.add_constructor(
     'tag:yaml.org,2002:timestamp', Constructor.construct_scalar
   )
+  add_tags(Constructor)
   reader: Any = yaml.YAML(typ='safe', pure=True)
   reader.Constructor = Constructor
   try:

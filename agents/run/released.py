@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from agents.run import files
+
 _HOMES = ('agents.', 'pybullet_envs.minitaur.agents.', 'tensorflow.')
 _NETWORKS = {
   'ForwardGaussianPolicy': 'feed_forward_gaussian',
@@ -36,13 +38,13 @@ def parse(text: str) -> Any:
   Raises:
     ValueError: If it is no YAML, or contains other objects.
   """
+  data = files.parse_yaml(text, _add_tags)
+  return _to_settings(data) if isinstance(data, dict) else data
+
+
+def _add_tags(constructor):
+  """Let a constructor read tuples, names, and the objects that are known."""
   from ruamel import yaml
-
-  class Constructor(yaml.constructor.SafeConstructor):
-    pass
-
-  def refuse(kind):
-    raise ValueError(f'it contains the Python object {kind!r}')
 
   def tuple_(self, node):
     return self.construct_sequence(node, deep=True)
@@ -52,25 +54,17 @@ def parse(text: str) -> Any:
 
   def object_(self, suffix, node):
     kind = suffix.partition(':')[2]
-    if not isinstance(node, yaml.nodes.MappingNode):
-      refuse(kind)
-    parts = self.construct_mapping(node, deep=True)
-    if kind.endswith(_ATTR_DICT):
-      return dict(parts.get('dictitems') or {})
-    if kind == 'functools.partial':
-      return _read_partial(parts)
-    return refuse(kind)
+    if isinstance(node, yaml.nodes.MappingNode):
+      parts = self.construct_mapping(node, deep=True)
+      if kind.endswith(_ATTR_DICT):
+        return dict(parts.get('dictitems') or {})
+      if kind == 'functools.partial':
+        return _read_partial(parts)
+    raise ValueError(f'it contains the Python object {kind!r}')
 
-  Constructor.add_constructor(f'{_TAG}tuple', tuple_)
-  Constructor.add_multi_constructor(f'{_TAG}name:', name)
-  Constructor.add_multi_constructor(f'{_TAG}object', object_)
-  reader = yaml.YAML(typ='safe', pure=True)
-  reader.Constructor = Constructor
-  try:
-    data = reader.load(text)
-  except yaml.YAMLError as error:
-    raise ValueError(' '.join(str(error).split())) from None
-  return _to_settings(data) if isinstance(data, dict) else data
+  constructor.add_constructor(f'{_TAG}tuple', tuple_)
+  constructor.add_multi_constructor(f'{_TAG}name:', name)
+  constructor.add_multi_constructor(f'{_TAG}object', object_)
 
 
 def _read_partial(parts):
