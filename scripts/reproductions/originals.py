@@ -4,7 +4,7 @@ import contextlib
 import os
 import subprocess
 
-from agents.run import errors, log, stopping
+from agents.run import errors, files, log, stopping
 from scripts import compare, machine
 from scripts.reproductions.entry import ROOT, Entry, fill
 
@@ -33,10 +33,10 @@ def train(
   """
   if not entry.reference.endswith('.csv'):
     raise errors.UsageError(f'{entry.name} has no original to train.')
-  path = os.path.abspath(os.path.expanduser(path))
+  path = os.path.abspath(files.expand(path))
   compare.find_system(path, entry.system)
   seed = entry.seeds[0] if seed is None else seed
-  out = os.path.abspath(os.path.expanduser(out))
+  out = os.path.abspath(files.expand(out))
   folder = os.path.join(out, entry.name, f'original{seed}')
   os.makedirs(folder, exist_ok=True)
   given = path, fill(entry.flags, seed, folder), folder
