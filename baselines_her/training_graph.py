@@ -38,7 +38,7 @@ class TrainingGraph:
     stage: Function that stages the arrays of a batch, in order.
     train: Function that updates both networks on the staged batch; returns the
       loss of the critic and the values [batch, 1] of the policy's actions.
-    is_finite: Function that returns a list of whether each variable is finite.
+    is_finite: Function that returns a list of one bool, whether all are finite.
     init_target: Function that copies the networks to the target networks.
     update_target: Function that moves these a step towards the networks.
   """

@@ -118,13 +118,9 @@ class Loop(phases.PhaseMachine):
       Mean scores as floats, whenever a report is due.
     """
     self._saver = saver
-    # Weights, slots and statistics; mean scores may be NaN.
     with sess.graph.as_default():
-      self._finite = [
-        tf.reduce_all(tf.math.is_finite(x))
-        for x in tf.global_variables()
-        if x.dtype.is_floating and x.shape.ndims and '_temporary' not in x.name
-      ]
+      variables = tf.global_variables()
+      self._watch_finite(x for x in variables if '_temporary' not in x.name)
     self._max_step = max_step
     yield from self._iterate(sess, self._read_step(sess), max_step)
 

@@ -129,7 +129,7 @@ class PhaseMachine:
     self._comm: Any = comm or mpi.SingleComm()
     self._is_due = False
     self._best_score = -math.inf
-    # For subclasses: what to save, and bool tensors that must hold then.
+    # For subclasses: what to save.
     self._saver: Any = None
     self._finite: list[Any] = []
 
@@ -143,6 +143,16 @@ class PhaseMachine:
 
   def _go_back(self, sess):
     """Prepare the end of iteration before the end of a phase."""
+
+  def _watch_finite(self, variables):
+    """Save only if these are finite; scalars may be NaN, as mean scores."""
+    from agents.tools.tf1 import tf
+
+    self._finite = [
+      tf.reduce_all(tf.math.is_finite(x))
+      for x in variables
+      if x.dtype.is_floating and x.shape.ndims
+    ]
 
   def _make_writer(self, name, flush_secs):
     """Writer of the summaries of a phase; None without a folder."""

@@ -111,12 +111,7 @@ class Trainer(phases.PhaseMachine):
     if not save:
       return
     self._saver = saver
-    # Weights and slots; mean scores may be NaN.
-    self._finite = [
-      tf.reduce_all(tf.math.is_finite(x))
-      for x in variables
-      if x.dtype.is_floating and x.shape.ndims
-    ]
+    self._watch_finite(variables)
 
   def add_phase(
     self,
