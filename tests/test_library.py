@@ -77,7 +77,8 @@ def test_interrupted_cell(tmp_path, monkeypatch, system):
   client = nbclient.NotebookClient(notebook, timeout=600, allow_errors=True)
   client.execute()
   first, second = [
-    ''.join(x.get('text', '') for x in cell.outputs) for cell in notebook.cells
+    ''.join(x['text'] for x in cell.outputs if x.get('name') == 'stdout')
+    for cell in notebook.cells
   ]
   names = [x.get('ename') for x in notebook.cells[0].outputs]
   assert 'epoch 1' in first and 'KeyboardInterrupt' in names
