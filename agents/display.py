@@ -44,8 +44,8 @@ class Display(phases.Observer):
     stream: Any = None,
     mirrors: Iterable[Any] = (),
   ) -> None:
-    names = ('return', 'kl', 'penalty')
-    self._shown: dict[str, str | None] = dict.fromkeys(names)
+    self._shown: dict[str, str | None]
+    self._shown = dict.fromkeys(('return', 'kl', 'penalty'))
     self._config = config
     self._epoch = 0
     self.record = log.EpochRecord(config.logdir, _OPTIONAL)
@@ -56,14 +56,12 @@ class Display(phases.Observer):
       self._metrics = log.MetricsWriter(config.logdir, mirrors)
       # What happened after the checkpoint was lost, and happens again.
       log.cut_metrics(config.logdir, first_step)
+      path = os.path.join(config.logdir, 'scores.csv')
       self._scores = log.Table(
-        os.path.join(config.logdir, 'scores.csv'),
-        _COLUMNS,
-        lambda row: _step_of(row) <= first_step,
+        path, _COLUMNS, lambda row: _step_of(row) <= first_step
       )
       steps = config.update_every + config.eval_episodes
       begin = first_step - first_step % (steps * config.max_length)
-      path = os.path.join(config.logdir, 'scores.csv')
       for row in log.read_table(path, ('episodes', 'mean_score')):
         self.record.totals['episodes'] = int(float(row['episodes'] or 0))
         if row['phase'] == 'train' and _step_of(row) > begin:

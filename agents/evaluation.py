@@ -374,17 +374,19 @@ def check_shape(
     for key, part in _parts(space):
       called = f'part {key}' if isinstance(key, int) else key
       check_shape(value[key], part, called, rows)
-  elif not (spaces.is_text(space) or _is_array(value)):
+    return
+  if not (spaces.is_text(space) or _is_array(value)):
     raise ValueError(
       f'The {name} is {value!r:.80}, but must be numbers of shape '
       f'{space.shape} as in the training.'
     )
-  elif np.shape(value) != (expected := (*rows, *(space.shape or ()))):
+  expected = (*rows, *(space.shape or ()))
+  if np.shape(value) != expected:
     raise ValueError(
       f'The {name} has shape {np.shape(value)}, but must have {expected} as in '
       'the training.'
     )
-  elif not guard.is_choice(np.asarray(value), space):
+  if not guard.is_choice(np.asarray(value), space):
     raise ValueError(
       f'The {name} is {value}, but must be in {space} as in the training.'
     )

@@ -111,8 +111,9 @@ def check_spaces(env: Any, name: Any, system: str, **kwargs: Any) -> None:
     EnvError: If the step fails.
   """
   subject = Subject(env, name, system, **kwargs)
-  for problem in find_problems(subject, 'spaces'):
-    raise errors.UsageError(problem)
+  problems = find_problems(subject, 'spaces')
+  if problems:
+    raise errors.UsageError(problems[0])
 
 
 def find_problems(subject: Subject, seen: str, image: Any = None) -> list[str]:
@@ -257,15 +258,11 @@ def find_mistake(
     when: When it was returned, such as `step 3`.
     reward: Reward, a number.
   """
-  parts = [
-    (
-      ' '.join(['The observation', *map(repr, x)]),
-      images.pick(observation, x),
-      y,
-    )
-    for x, y in images.parts(space)
-    if type(y).__name__ in images.FLAT
-  ]
+  parts = []
+  for path, part in images.parts(space):
+    if type(part).__name__ in images.FLAT:
+      name = ' '.join(['The observation', *map(repr, path)])
+      parts.append((name, images.pick(observation, path), part))
   # Some environments return rewards in arrays.
   parts.append(('The reward', np.squeeze(reward), _REWARD))
   for name, value, part in parts:

@@ -140,10 +140,9 @@ class Lenient(gymnasium.Wrapper):
     super().__init__(env)
     mend_gym()
     self._takes_mode = takes(env.render, 'mode', loosely=False)
-    own = env.render_mode or (
-      (render_mode or 'rgb_array') if self._takes_mode else None
-    )
-    self._mode = own
+    self._mode = env.render_mode or None
+    if self._takes_mode and not self._mode:
+      self._mode = render_mode or 'rgb_array'
     self._arguments = [x for x in ('seed', 'options') if takes(env.reset, x)]
     self._is_old = self._takes_mode or 'seed' not in self._arguments
 

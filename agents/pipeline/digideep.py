@@ -77,7 +77,7 @@ class MakeEnvironment:
     problems: list[str] = []
     node = _define_env(self._params, problems)
     _refuse(problems)
-    config = env_config.inspect({k: node[k] for k in node if k != 'wrappers'})
+    config = _inspect(node)
     spaces = config['observation_space']
     return {
       **config,
@@ -113,9 +113,7 @@ def _translate(params):
   _refuse(problems)
   (name,) = params['agents']
   node = params['agents'][name]
-  env['config'] = env_config.inspect(
-    {k: x for k, x in env.items() if k != 'wrappers'}
-  )
+  env['config'] = _inspect(env)
   kind = _AGENTS[node['type']]
   define = {'ddpg': _define_ddpg, 'ppo': _define_ppo}[kind]
   tree = define(params, name, node, env, notes)
@@ -125,6 +123,11 @@ def _translate(params):
     'env': env,
     **tree,
   }, notes
+
+
+def _inspect(env):
+  """Describe an environment without its wrappers."""
+  return env_config.inspect({k: env[k] for k in env if k != 'wrappers'})
 
 
 def _refuse(problems):

@@ -36,14 +36,17 @@ def make(
       the environment contradicts the contract.
     EnvError: If the environment or a wrapper fails in its constructor.
   """
-  _check_keys(tree, _KEYS, 'environment')
+  for key in tree:
+    if key not in _KEYS:
+      raise errors.UsageError(
+        f'The environment {tree.get("name")!r} has the unknown key {key!r}. '
+        f'{errors.suggest(key, _KEYS)}'
+      )
   for key in ('name', 'constructor', 'from_module'):
     called = f'Key {key!r} of an environment'
     schema.convert(str | None, tree.get(key), called)
-  arguments = schema.convert(
-    dict | None, tree.get('kwargs'), "Key 'kwargs' of an environment"
-  )
-  arguments = arguments or {}
+  called = "Key 'kwargs' of an environment"
+  arguments = schema.convert(dict | None, tree.get('kwargs'), called) or {}
   if tree.get('from_module'):
     toolbox.get_module(tree['from_module'])
   if tree.get('constructor'):
@@ -114,12 +117,3 @@ def inspect(tree: dict, system: str | None = None, **kwargs: Any) -> dict:
   report = probe.inspect(create, probe.describe)
   del report['renderer'], report['messages']
   return report
-
-
-def _check_keys(tree, known, what):
-  for key in tree:
-    if key not in known:
-      raise errors.UsageError(
-        f'The {what} {tree.get("name")!r} has the unknown key {key!r}. '
-        f'{errors.suggest(key, known)}'
-      )

@@ -193,7 +193,8 @@ class GymExplorer(base.ExplorerBase):
     missing = self._normalizers.keys() - state.keys()
     # Rewards only matter to the explorer that learns.
     missing |= {'observations'} & state.keys() - self._normalizers.keys()
-    for name in sorted(missing):
+    if missing:
+      name = min(missing)
       raise errors.UsageError(
         f'The {self.mode} explorer and the statistics it gets do not both '
         f'normalize {name}; set its normalize_{name} as in the training.'

@@ -243,9 +243,10 @@ def main(args: argparse.Namespace) -> None:
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse the command line."""
   parser = entry.Parser(prog='agents-plot', description=__doc__)
-  add, more = parser.add_argument, 'runs of another experiment; repeatable'
+  add = parser.add_argument
   add('sessions', nargs='*', metavar='SESSION', help='runs of one experiment')
-  add('--group', nargs='+', metavar='SESSION', action='append', help=more)
+  text = 'runs of another experiment; repeatable'
+  add('--group', nargs='+', metavar='SESSION', action='append', help=text)
   add('--output', metavar='FOLDER', help='folder for figures (plots/)')
   add('--keyx', choices=_AXES, default='epoch', help='x-axis (epoch)')
   add('--names', nargs='+', metavar='GLOB', help='variables to plot (all)')

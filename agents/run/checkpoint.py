@@ -416,9 +416,9 @@ def keep_best(
   locks.check(best)
   os.makedirs(best, exist_ok=True)
   name = f'model.ckpt-{step}'
-  names = saver.saver_def
+  ops = saver.saver_def
   path = os.path.join(best, name)
-  sess.run(names.save_tensor_name, {names.filename_tensor_name: path})
+  sess.run(ops.save_tensor_name, {ops.filename_tensor_name: path})
   with files.atomic_write(os.path.join(best, _SCORE)) as file_:
     json.dump({'checkpoint': name, 'step': step, 'score': float(score)}, file_)
   for other in os.listdir(best):

@@ -76,7 +76,8 @@ def beside(copies: Mapping[int, int]) -> Iterator[None]:
   with _per_thread():
     found = [getattr(sys, x) for x in _NAMES]
     # A context around this one has better copies.
-    mine = [x for x in found if _is_router(x) and not x.others]
+    routers = [x for x in found if isinstance(x, _PerThread)]
+    mine = [x for x in routers if not x.others]
     for router in mine:
       router.others = _copy(router.stream, copies)
     before, _own.holds = getattr(_own, 'holds', False), True
@@ -138,10 +139,6 @@ def _copy(stream, copies):
   return open(copy, 'w', buffering=1, **kind)
 
 
-def _is_router(stream):
-  return isinstance(stream, _PerThread)
-
-
 @contextlib.contextmanager
 def _per_thread():
   """Replace the standard streams by those that know the thread.
@@ -153,7 +150,7 @@ def _per_thread():
     for name in _NAMES:
       stream = getattr(sys, name)
       # There is none in some programs with windows.
-      if stream is not None and not _is_router(stream):
+      if stream is not None and not isinstance(stream, _PerThread):
         _undo.callback(_restore, name, _replace(name, stream))
     _users += 1
   try:

@@ -32,10 +32,11 @@ def describe(use_gpu: bool = True) -> str:
 
 def compute_capability() -> tuple[int, int] | None:
   """Return the compute capability of the GPU in use, None without one."""
-  for gpu in _find_usable():
-    details = tf.config.experimental.get_device_details(gpu)
-    return details.get('compute_capability', (0, 0))
-  return None
+  usable = _find_usable()
+  if not usable:
+    return None
+  details = tf.config.experimental.get_device_details(usable[0])
+  return details.get('compute_capability', (0, 0))
 
 
 def list_present() -> list[str]:

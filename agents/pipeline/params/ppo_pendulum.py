@@ -74,7 +74,9 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   from agents.pipeline import env_config
   from agents.run import references
 
-  for name in sorted(_ELSEWHERE.keys() & cpanel['ppo'].keys()):
+  misplaced = _ELSEWHERE.keys() & cpanel['ppo'].keys()
+  if misplaced:
+    name = min(misplaced)
     raise errors.UsageError(
       f"{name!r} in key 'ppo' of --cpanel has no effect in a session; give the "
       f'key {_ELSEWHERE[name]!r} instead.'
