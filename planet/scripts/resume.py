@@ -155,8 +155,7 @@ def _read(run):
     )
   usual = parameters.usual_tasks(str(stored.get('config')))
   names = [x['tasks'] for x in parts if isinstance(x.get('tasks'), list)]
-  stored = renamed.translate_run(stored, [*names, usual][0])
-  return stored
+  return renamed.translate_run(stored, [*names, usual][0])
 
 
 def _resume(run, merged, args):
@@ -370,11 +369,11 @@ def restore(
   source, values = merged.stored, merged.values
   names = parameters.flatten(merged.given)
   for key in names:
-    _, is_setting, name = key.partition('.')
-    free = is_setting and not parameters.fixed(key, values['tasks'])
+    setting = key.partition('.')[2]
+    free = setting and not parameters.fixed(key, values['tasks'])
     if not (free or key.startswith(('planner', 'episode_length'))):
       raise errors.UsageError(
-        f'Parameter {name or key!r} belongs to the trained model; an '
+        f'Parameter {setting or key!r} belongs to the trained model; an '
         'evaluation can only change episode_length, parameters that start with '
         'planner, and settings of the environment that a run can change, too.'
       )

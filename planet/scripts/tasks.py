@@ -372,17 +372,13 @@ def prepare(
   own = {x.name: y['interface'] for x, y in zip(tasks, reports)}
   collects = {}
   for kind in ('random_collects', 'train_collects', 'test_collects'):
-    collects[kind] = AttrDict(
-      {
-        name: AttrDict(
-          collect,
-          task=named[collect.task.name].tell(initial=True)
-          if kind == 'random_collects'
-          else named[collect.task.name],
-        )
-        for name, collect in config[kind].items()
-      }
-    )
+    entries = {}
+    for name, collect in config[kind].items():
+      task = named[collect.task.name]
+      if kind == 'random_collects':
+        task = task.tell(initial=True)
+      entries[name] = AttrDict(collect, task=task)
+    collects[kind] = AttrDict(entries)
   source = AttrDict(config.source, interfaces=own)
   if chosen:
     source = AttrDict(source, chosen=chosen)

@@ -83,7 +83,7 @@ class Display(phases.Observer):
       values['return'] = math.fsum(new) / len(new)
       train = f'{values["return"]:.1f} ({len(new)} episodes)'
     _logger.debug('Score %.4g.', score)
-    if score == score:
+    if not math.isnan(score):
       values['test_return'] = float(score)
       test = f'{score:.1f}'
     self._progress.write(

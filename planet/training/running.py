@@ -94,12 +94,13 @@ class Experiment:
         yield run
 
   def _generate_numbers(self, count):
+    numbers: Any = itertools.count(1)
     if count:
       numbers = list(range(1, count + 1))
       random.Random(uuid.uuid4().int).shuffle(numbers)
       yield from numbers
     stopping.sleep(2 * self.ping_every)
-    yield from numbers if count else itertools.count(1)
+    yield from numbers
 
 
 class Run:
