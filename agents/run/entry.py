@@ -53,9 +53,9 @@ class Parser(argparse.ArgumentParser):
     formatter = argparse.RawDescriptionHelpFormatter
     super().__init__(**{'formatter_class': formatter, **options})
     for name in ('count', 'positive', 'rate', 'seed'):
-      kind = getattr(schema, name.capitalize())
-      self.register('type', name, functools.partial(_read, kind))
-    self.register('type', 'path', _expand)
+      parse = functools.partial(_parse, getattr(schema, name.capitalize()))
+      self.register('type', name, functools.partial(_convert, parse))
+    self.register('type', 'path', functools.partial(_convert, files.expand))
 
   def format_help(self) -> str:
     if callable(self.epilog):
@@ -68,16 +68,14 @@ class Parser(argparse.ArgumentParser):
     )
 
 
-def _read(kind, text):
-  try:
-    return schema.convert(kind, schema.parse_value(text), 'it')
-  except errors.UsageError as error:
-    raise argparse.ArgumentTypeError(str(error).rstrip('.')) from None
+def _parse(kind, text):
+  return schema.convert(kind, schema.parse_value(text), 'it')
 
 
-def _expand(text):
+def _convert(function, text):
+  """Call a function; argparse adds the name of the argument to its error."""
   try:
-    return files.expand(text)
+    return function(text)
   except errors.UsageError as error:
     raise argparse.ArgumentTypeError(str(error).rstrip('.')) from None
 
