@@ -59,7 +59,8 @@ def _draw_six(path, results):
     )
     lines = {'ours': list(found.values())} if found else {}
     place.set(xlim=(0, 1.1 * SIX_STEP))
-    title = entry.meaning.split(', ')[-1] + ' (not run yet)' * (not found)
+    title = entry.meaning.split(', ')[-1]
+    title += '' if found else ' (not run yet)'
     plot.draw(title, lines, style, place)
     place.set(xlim=(0, 1.1 * SIX_STEP))
   return plot.save(figure, path)
@@ -76,8 +77,8 @@ def _draw_panels(path, results):
       )
       for x in entries
     }
-    for entry in entries[: len(entries) == 1]:
-      references = curves.read_reference(entry, results)
+    if len(entries) == 1:
+      references = curves.read_reference(entries[0], results)
       groups['original code'] = list(references.values())
     style = plot.Style(
       ylabel=entries[0].measure,
@@ -149,12 +150,10 @@ def _draw_reached(entry, groups, path):
     outcomes = [bars.read_outcome(entry.bar, x) for x in curves_]
     steps, shares = intervals.survival(outcomes)
     end = max(x.end for x in outcomes)
-    axes.step(
-      [0, *steps, end],
-      [0, *shares, shares[-1]],
-      where='post',
-      label=f'{label} ({len(outcomes)} seed{"s" * (len(outcomes) > 1)})',
-    )
+    seeds = 'seeds' if len(outcomes) > 1 else 'seed'
+    label = f'{label} ({len(outcomes)} {seeds})'
+    places = [0, *steps, end], [0, *shares, shares[-1]]
+    axes.step(*places, where='post', label=label)
   title = f'{entry.meaning}:\n{bars.describe(entry.bar)}'
   axes.set_title(title, fontsize='medium')
   axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))

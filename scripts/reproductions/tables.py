@@ -110,6 +110,7 @@ def make_row_of_six(results: str) -> dict[str, str]:
         x['cpu_hours'] * figures.SIX_STEP / x['steps'] for x in runs.values()
       ]
   missing = len(figures.SIX) - len(above)
+  rest = f' ({missing} not complete yet)' if missing else ''
   return {
     'result': (
       '[PlaNet `cpu`, six tasks of the paper at 100k steps]'
@@ -119,8 +120,7 @@ def make_row_of_six(results: str) -> dict[str, str]:
     'published, or original code today': (
       'values of the full size, quoted by CURL'
     ),
-    'ours': f'{sum(above)} of 6 at or above'
-    + f' ({missing} not complete yet)' * bool(missing),
+    'ours': f'{sum(above)} of 6 at or above{rest}',
     'cost per seed': _show_hours(statistics.mean(hours)) if hours else '-',
   }
 
@@ -179,9 +179,8 @@ def _detail(entry, runs, results):
     'ours': describe(entry, runs) + _improve(entry, runs, results),
     'state': judge(entry, runs),
   }
-  if not entry.reference.endswith('.csv'):
-    lines['compare'] = entry.reference
-    lines['compare'] += f': {_compare(entry, results)}' * bool(entry.reference)
+  if entry.reference and not entry.reference.endswith('.csv'):
+    lines['compare'] = f'{entry.reference}: {_compare(entry, results)}'
   if figures.shows_reached(entry, runs):
     lines['curves'] = f'[share of seeds]({entry.name}/{figures.REACHED})'
   text = '<br>'.join(f'{k}: {v}' for k, v in lines.items() if v)
@@ -205,7 +204,7 @@ def describe(entry: Entry, runs: Runs) -> str:
     # A bar of kind `played` already shows these episodes.
     value = '' if entry.bar.kind == 'played' else f' {mean:.4g}'
     text += f'; trained agent{value} in {played[0]["episodes"]} episodes'
-    text += ' per seed' * (len(played) > 1)
+    text += ' per seed' if len(played) > 1 else ''
   if entry.check and entry.check.reason:
     text += f'; that of seed {entry.check.seed} is shipped, as '
     text += entry.check.reason
@@ -314,7 +313,7 @@ def _judge_bar(entry, runs, results):
     word = 'not reproduced' if entry.reproduces else 'own threshold missed'
   elif not all(verdicts):
     word += f' by {sum(verdicts)} of {len(verdicts)} seeds'
-  reason = f', {entry.reason}' * bool(entry.reason)
+  reason = f', {entry.reason}' if entry.reason else ''
   return f'{word} ({bars.describe(entry.bar)}{reason})'
 
 
@@ -322,7 +321,8 @@ def _compare(entry, results):
   """Summarise the reference curves; empty without any."""
   found = read_outcomes(entry, results)
   single = len(found) == 1 and entry.reference.endswith('.csv')
-  return show(entry, found) + ' (1 seed)' * single if found else ''
+  note = ' (1 seed)' if single else ''
+  return f'{show(entry, found)}{note}' if found else ''
 
 
 def _estimate(entry):
