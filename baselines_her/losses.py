@@ -16,7 +16,7 @@ Batch = dict[str, tf.Tensor]
 
 @dataclasses.dataclass(frozen=True)
 class Losses:
-  """Scalars to minimise.
+  """Scalars to minimize.
 
   Attributes:
     critic: Loss of the action value.

@@ -148,7 +148,7 @@ def _ask_gymnasium(env):
     # Whatever the user's code may raise.
     except (Exception, SystemExit) as error:
       found.append(str(error))
-  # Without the colours of gymnasium's warnings.
+  # Without the colors of gymnasium's warnings.
   found += [re.sub(r'\x1b\[\d+m', '', str(x.message)) for x in caught]
   return [f"gymnasium's check_env: {x}" for x in dict.fromkeys(found)]
 

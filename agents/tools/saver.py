@@ -8,7 +8,7 @@ from typing import Any
 from agents.run import checkpoint, errors, locks
 from agents.tools.tf1 import tf
 
-# Name scope of the variables of optimisers that belong to no other variable.
+# Name scope of the variables of optimizers that belong to no other variable.
 OPTIMIZER = 'optimizer'
 _KEEP = 5
 

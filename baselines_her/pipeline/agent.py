@@ -98,16 +98,16 @@ class HERAgent(AgentBase):
     self._epoch += 1
 
   def state_dict(self) -> dict[str, Any]:
-    optimisers = self.policy.Q_adam, self.policy.pi_adam
+    optimizers = self.policy.Q_adam, self.policy.pi_adam
     return {
-      'adam': [x.get_slots() for x in optimisers],
+      'adam': [x.get_slots() for x in optimizers],
       'epoch': self._epoch,
       'best_success_rate': self._best,
     }
 
   def load_state_dict(self, state: Mapping[str, Any]) -> None:
-    optimisers = self.policy.Q_adam, self.policy.pi_adam
-    for optimiser, slots in zip(optimisers, state['adam']):
-      optimiser.set_slots(slots)
+    optimizers = self.policy.Q_adam, self.policy.pi_adam
+    for optimizer, slots in zip(optimizers, state['adam']):
+      optimizer.set_slots(slots)
     self._epoch = state['epoch']
     self._best = state['best_success_rate']

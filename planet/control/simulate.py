@@ -31,7 +31,7 @@ def simulate(
   gif_summary: bool = True,
   name: str = 'simulate',
 ) -> tuple[tf.Tensor, tf.Tensor, Callable]:
-  """Play episodes and summarise them.
+  """Play episodes and summarize them.
 
   Args:
     step: Tensor of the training step.

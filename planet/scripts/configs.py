@@ -54,7 +54,7 @@ class Config(Mapping[str, Any]):
     heads: Functions from features to distributions, by name.
     cell: Constructor of the model.
     loss_scales: Scales in the order in which losses are computed and printed.
-    optimizers: Optimisers by name, see `planet.training.objectives`.
+    optimizers: Optimizers by name, see `planet.training.objectives`.
     max_steps: Examples to train for, None if environment steps are limited.
     test_checkpoint_every: Test examples between checkpoints.
     checkpoint_secs: Seconds between checkpoints.

@@ -1,4 +1,4 @@
-"""Objectives that the planner maximises."""
+"""Objectives that the planner maximizes."""
 
 from agents.tools.attr_dict import AttrDict
 from agents.tools.tf1 import tf

@@ -1,4 +1,4 @@
-"""Optimiser with clipping, schedule, variable filter and summaries."""
+"""Optimizer with clipping, schedule, variable filter and summaries."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,10 +7,10 @@ from planet.tools.filter_variables import filter_variables
 
 
 class CustomOptimizer:
-  """Minimise losses with respect to selected variables.
+  """Minimize losses with respect to selected variables.
 
   Args:
-    optimizer_cls: Constructor of a v1 optimiser from learning rate and name.
+    optimizer_cls: Constructor of a v1 optimizer from learning rate and name.
     step: Tensor for the schedule.
     log: Bool tensor, whether to compute summaries.
     learning_rate: Rate before the schedule.

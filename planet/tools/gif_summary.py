@@ -13,7 +13,7 @@ def gif_summary(
   collections: list[str] | None = None,
   family: str | None = None,
 ) -> tf.Tensor:
-  """Summarise videos as animated GIFs.
+  """Summarize videos as animated GIFs.
 
   Args:
     name: Name of the summary. Its tag ends with `/gif`, and a number if there
@@ -26,7 +26,7 @@ def gif_summary(
     family: Prefix of the tag.
 
   Returns:
-    Serialised summary.
+    Serialized summary.
   """
   tensor = show_channels(tensor)
   if tensor.dtype != tf.uint8:

@@ -12,7 +12,7 @@ def image_strip_summary(
   max_batch: int = 10,
   gap: int = 0,
 ) -> tf.Tensor:
-  """Summarise image sequences as one image: time to the right, batch down.
+  """Summarize image sequences as one image: time to the right, batch down.
 
   Args:
     name: Name of the summary.
@@ -23,7 +23,7 @@ def image_strip_summary(
     gap: Pixels of white between the frames; the original has none.
 
   Returns:
-    Serialised summary.
+    Serialized summary.
   """
   images = show_channels(images)
   if images.dtype == tf.uint8:

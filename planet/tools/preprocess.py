@@ -4,9 +4,9 @@ from agents.tools.tf1 import tf
 
 
 def preprocess(image: tf.Tensor, bits: int) -> tf.Tensor:
-  """Quantise an image, scale it to [-0.5, 0.5), and add uniform noise.
+  """Quantize an image, scale it to [-0.5, 0.5), and add uniform noise.
 
-  The noise spans one quantisation step, so that continuous densities can model
+  The noise spans one quantization step, so that continuous densities can model
   the values (Theis et al., 2016).
 
   Args:

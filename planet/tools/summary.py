@@ -21,7 +21,7 @@ _MAX_PANELS = 20
 def timing_summaries(
   step: tf.Tensor, global_step: tf.Tensor
 ) -> list[tf.Tensor]:
-  """Summarise the step and the speed since the last summary.
+  """Summarize the step and the speed since the last summary.
 
   Args:
     step: Integer tensor, number of examples within the phase.
@@ -29,7 +29,7 @@ def timing_summaries(
       compute the speed.
 
   Returns:
-    List of serialised summaries.
+    List of serialized summaries.
   """
   last: list[float] = []
 
@@ -51,7 +51,7 @@ def timing_summaries(
 
 
 def dataset_summaries(directory: str, name: str = 'dataset') -> list[tf.Tensor]:
-  """Summarise the number of episodes in a folder."""
+  """Summarize the number of episodes in a folder."""
   with tf.variable_scope(name):
     return _scalars({'episodes': count_dataset(directory)})
 
@@ -59,7 +59,7 @@ def dataset_summaries(directory: str, name: str = 'dataset') -> list[tf.Tensor]:
 def objective_summaries(
   objectives: Sequence[Any], name: str = 'objectives'
 ) -> list[tf.Tensor]:
-  """Summarise objectives, a list with `name` and scalar `value`."""
+  """Summarize objectives, a list with `name` and scalar `value`."""
   with tf.variable_scope(name):
     return _scalars({x.name: x.value for x in objectives})
 
@@ -70,7 +70,7 @@ def data_summaries(
   histograms: bool = False,
   name: str = 'data',
 ) -> list[tf.Tensor]:
-  """Summarise images as a strip.
+  """Summarize images as a strip.
 
   Args:
     data: Dict of tensors [batch, time, ...], with `image`.
@@ -79,7 +79,7 @@ def data_summaries(
     name: Name of the scope.
 
   Returns:
-    List of serialised summaries.
+    List of serialized summaries.
   """
   others = [x for x in data if x != 'image'] if histograms else []
   images = data['image']
@@ -98,7 +98,7 @@ def state_summaries(
   histograms: bool = False,
   name: str = 'state',
 ) -> list[tf.Tensor]:
-  """Summarise entropy, standard deviation and divergence of latent states.
+  """Summarize entropy, standard deviation and divergence of latent states.
 
   Args:
     cell: Model, see `planet.models.Base`.
@@ -109,7 +109,7 @@ def state_summaries(
     name: Name of the scope.
 
   Returns:
-    List of serialised summaries.
+    List of serialized summaries.
   """
   values, summaries = {}, []
   masks = () if mask is None else (mask,)
@@ -131,7 +131,7 @@ def dist_summaries(
   mask: tf.Tensor | None = None,
   name: str = 'dist_summaries',
 ) -> list[tf.Tensor]:
-  """Summarise the quality of predictions.
+  """Summarize the quality of predictions.
 
   Args:
     dists: Dict from name to distribution over [batch, time, ...].
@@ -140,7 +140,7 @@ def dist_summaries(
     name: Name of the scope.
 
   Returns:
-    List of serialised summaries.
+    List of serialized summaries.
   """
   values: dict[str, tf.Tensor] = {}
   with tf.variable_scope(name):
@@ -164,7 +164,7 @@ def _scalars(values):
 def image_summaries(
   dist: Any, target: tf.Tensor, name: str = 'image', max_batch: int = 10
 ) -> list[tf.Tensor]:
-  """Summarise predicted images as strips and as an animation.
+  """Summarize predicted images as strips and as an animation.
 
   Args:
     dist: Distribution over [batch, time, height, width, channels].
@@ -173,7 +173,7 @@ def image_summaries(
     max_batch: Maximum number of sequences.
 
   Returns:
-    List of serialised summaries.
+    List of serialized summaries.
   """
   image = show_channels(dist.mode()[:max_batch])
   target = show_channels(target[:max_batch])
@@ -224,7 +224,7 @@ def prediction_summaries(
     context: Number of steps with observations, to mark in the plots.
 
   Returns:
-    List of serialised summaries.
+    List of serialized summaries.
   """
   names = sorted(x for x in dists if x != 'image' and x in data)
   with tf.name_scope(name):
@@ -274,7 +274,7 @@ def plot_summary(
     context: Number of steps with observations, to mark in the plots.
 
   Returns:
-    Serialised summary of an image.
+    Serialized summary of an image.
   """
   with tf.name_scope(name) as scope:
     tag = scope.rstrip('/')

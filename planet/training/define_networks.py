@@ -63,7 +63,7 @@ def define_networks(
 
 
 def _define_normalization(size, config):
-  """Return a function that normalises vectors by statistics in checkpoints."""
+  """Return a function that normalizes vectors by statistics in checkpoints."""
   statistics = config.get('vector_statistics')
   mean, stddev = statistics or (tf.zeros([size]), tf.ones([size]))
   with tf.variable_scope('normalize'):

@@ -15,7 +15,7 @@ from planet.training import collection
 def define_summaries(
   graph: AttrDict, config: AttrDict, cleanups: list[Callable]
 ) -> tuple[tf.Tensor, tf.Tensor]:
-  """Summarise the model on a batch and play the test episodes.
+  """Summarize the model on a batch and play the test episodes.
 
   Args:
     graph: AttrDict of the model.
@@ -27,7 +27,7 @@ def define_summaries(
     test collections, or NaN in the training phase.
   """
   summaries: list[tf.Tensor] = []
-  # The first rank summarises the model; all ranks play test episodes.
+  # The first rank summarizes the model; all ranks play test episodes.
   if graph.trainer.ranks.is_first:
     target = _define_targets(graph, config)
     summaries += _define_general(graph, config, target)
@@ -112,7 +112,7 @@ def _predict(graph, config, state):
 
 
 def _compare(dists, target):
-  """Summarise predictions, images also as pictures."""
+  """Summarize predictions, images also as pictures."""
   summaries = summary_lib.dist_summaries(dists, target)
   if 'image' in dists:
     summaries += summary_lib.image_summaries(dists['image'], target['image'])

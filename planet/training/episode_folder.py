@@ -1,4 +1,4 @@
-"""Check, count and summarise recorded episodes on disk."""
+"""Check, count and summarize recorded episodes on disk."""
 
 import itertools
 import logging

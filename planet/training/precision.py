@@ -1,6 +1,6 @@
 """Mixed precision through the graph rewriters of TensorFlow.
 
-Weights, losses and optimiser slots stay float32. The rewriters, oneDNN's on
+Weights, losses and optimizer slots stay float32. The rewriters, oneDNN's on
 processors and CUDA's on GPUs, choose the operations with lower precision.
 """
 
@@ -80,14 +80,14 @@ def enable(precision: str | None, session: tf.ConfigProto) -> None:
 def scaled(
   optimizer_cls: Callable[..., tf.train.Optimizer], *args: Any, **kwargs: Any
 ) -> tf.train.Optimizer:
-  """Return an optimiser with dynamic loss scaling for float16.
+  """Return an optimizer with dynamic loss scaling for float16.
 
   Multiplies the loss by the largest factor that the gradients allow, divides
   the gradients by it, and skips updates that overflow.
   Source: Micikevicius et al. (2018), arXiv:1710.03740, section 3.2.
 
   Args:
-    optimizer_cls: Constructor of the optimiser.
+    optimizer_cls: Constructor of the optimizer.
     *args: Arguments of the constructor.
     **kwargs: Keyword arguments of the constructor.
   """

@@ -97,7 +97,7 @@ class Ranks:
       raise stopping.StopRequested('A rank was asked to stop.')
 
   def run(self, function: Callable[[], Any]) -> Any:
-    """Call a function on each rank and synchronise.
+    """Call a function on each rank and synchronize.
 
     Raises:
       StopRequested: On all ranks, if the function raises it on one of them.

@@ -132,7 +132,7 @@ class Trainer(phases.PhaseMachine):
       name: Name of the phase, fed to the placeholder `phase`.
       steps: Examples per epoch.
       score: Float tensor, scalar or a vector of any length.
-      summary: String tensor of a serialised summary.
+      summary: String tensor of a serialized summary.
       batch_size: Examples per execution.
       report_every: Examples between mean scores, None for never.
       log_every: Examples between summaries, None for never.
@@ -239,7 +239,7 @@ class Trainer(phases.PhaseMachine):
         return [tf.identity(x) for x in (summary, mean_score, next_step)]
 
   def _initialize(self, sess):
-    """Initialise or restore all variables; return the global step."""
+    """Initialize or restore all variables; return the global step."""
     with sess.graph.as_default():
       utility.initialize_variables(sess, None, None)
       for saver, variables, logdir, name in self._loaders:
@@ -287,7 +287,7 @@ def _choose_restorer(sess, keeper, variables, path):
   """Return a saver that restores a checkpoint, even without some statistics.
 
   A resumed run may change losses and collections, and with them running means
-  and optimiser slots. New ones keep their initial values. Missing weights are
+  and optimizer slots. New ones keep their initial values. Missing weights are
   an error of the given saver.
   """
   with sess.graph.as_default():

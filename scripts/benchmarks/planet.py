@@ -118,7 +118,7 @@ def draw_data(batch_shape: Sequence[int], shapes: dict[str, Any]) -> dict:
   data = {'length': tf.fill(batch_shape[:1], batch_shape[1])}
   for name, shape in shapes.items():
     value = random.uniform(-0.5, 0.5, (*batch_shape, *shape))
-    # Graph optimisation would fold constants.
+    # Graph optimization would fold constants.
     variable = tf.get_local_variable(
       f'data_{name}', initializer=value.astype(np.float32)
     )

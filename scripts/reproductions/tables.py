@@ -240,7 +240,7 @@ def _show_hours(hours, clock='CPU'):
 
 
 def show(entry: Entry, outcomes: Sequence[intervals.Outcome]) -> str:
-  """Summarise several seeds as one number and its uncertainty.
+  """Summarize several seeds as one number and its uncertainty.
 
   Args:
     entry: Entry of the outcomes.
@@ -318,7 +318,7 @@ def _judge_bar(entry, runs, results):
 
 
 def _compare(entry, results):
-  """Summarise the reference curves; empty without any."""
+  """Summarize the reference curves; empty without any."""
   found = read_outcomes(entry, results)
   single = len(found) == 1 and entry.reference.endswith('.csv')
   note = ' (1 seed)' if single else ''
