@@ -597,7 +597,7 @@ TABLE = (
     'observations',
     ('ppo',),
     '`Box` of any shape, `Discrete`, `MultiBinary`, `MultiDiscrete`, or '
-    'dictionaries and tuples of them. Texts in those are left out.',
+    'dictionaries and tuples of them. Texts in them are ignored.',
     'spaces',
     _find_no_input,
   ),
