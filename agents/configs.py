@@ -397,7 +397,7 @@ def call(name: str | None) -> dict[str, Any] | None:
     return None
   if not callable(found) or inspect.signature(found).parameters:
     raise errors.UsageError(
-      f'Configuration {name} is no function without arguments.'
+      f'Configuration {name} is not a function without arguments.'
     )
   config: Any = found()
   if not isinstance(config, Mapping):

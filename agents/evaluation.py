@@ -201,7 +201,7 @@ class TrainedAgent(abc.ABC):
 
     Raises:
       UsageError: If the folder is not empty, or the policy consists of code
-        that is no graph.
+        that is not a graph.
     """
     from agents.tools import exporting
 

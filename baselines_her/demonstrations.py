@@ -129,7 +129,7 @@ def _to_floats(key, values):
   if array.dtype.kind in 'biuO':
     array = array.astype(float)
   if array.dtype.kind != 'f':
-    raise ValueError(f'{key} is of type {array.dtype}, which is no number')
+    raise ValueError(f'{key} is of type {array.dtype}, which is not a number')
   if not np.isfinite(array).all():
     raise ValueError(f'{key} has infinite numbers or NaN')
   return array

@@ -440,7 +440,7 @@ def profile(n: str) -> contextlib.ContextDecorator:
 
 
 def _average(comm, counted):
-  """Return the means of values with counts, and what is no number."""
+  """Return the means of values with counts, and what is not a number."""
   means: dict[str, Any] = {}
   parts = comm.allgather(counted)
   for name in dict.fromkeys(itertools.chain(*parts)):

@@ -102,7 +102,7 @@ def load(path: str | os.PathLike[str], trust: references.Trusted = None) -> Any:
       with open(path, 'rb') as file_:
         policy = pickle.load(file_)
       if not hasattr(policy, 'get_actions') or 'env_name' not in policy.info:
-        raise ValueError(f'it holds {policy!r:.80}, which is no policy')
+        raise ValueError(f'it holds {policy!r:.80}, which is not a policy')
       return policy
   except errors.UsageError:
     raise

@@ -77,7 +77,7 @@ TYPES = {
 
 
 def define_flags(flag_values: Any = FLAGS) -> None:
-  """Define the flags that are no settings; `_define_all` adds those."""
+  """Define the flags that are not settings; `_define_all` adds those."""
   into = {'flag_values': flag_values}
   tf.app.flags.DEFINE_string(
     'alg', 'her', 'algorithm; for PPO use ppo-train', **into

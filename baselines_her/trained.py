@@ -84,7 +84,7 @@ class HER(TrainedAgent):
     if relative and policy._subtract_goals is not config.simple_goal_subtract:
       raise errors.UsageError(
         'Goals of this policy are subtracted by a function of its training, '
-        'which is no part of its graph, so it cannot be exported.'
+        'which is not part of its graph, so it cannot be exported.'
       )
     place = exporting.freeze(policy.sess, [net.pi_tf])
 

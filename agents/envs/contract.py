@@ -290,7 +290,7 @@ def find_time_limit(env: Any) -> int | None:
 def find_numbers(info: Mapping[str, Any]) -> dict[str, np.ndarray]:
   """Return the numbers and arrays of numbers in an info, as vectors.
 
-  Leaves out keys that are no text.
+  Leaves out keys that are not strings.
   """
   flat = {
     k: np.ravel(guard.to_array(v))

@@ -65,7 +65,7 @@ def check_image(image: Any, name: Any) -> np.ndarray:
     name: Name that the user gave to the environment.
 
   Raises:
-    EnvError: If it is no image.
+    EnvError: If it is not an image.
   """
   array = to_array(image)
   fits = array.ndim in (2, 3) and array.size > 0
@@ -104,7 +104,7 @@ def check_number(value: Any, what: str, name: Any, when: str) -> Any:
 def check_observation(
   value: Any, space: Any, name: Any, when: str, part: str = ''
 ) -> None:
-  """Raise `EnvError` if an observation is no array of numbers as in its space.
+  """Raise `EnvError` unless an observation has the form of its space.
 
   Bounds of boxes need not hold, but numbers to choose from must be there.
 

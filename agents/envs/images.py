@@ -27,7 +27,7 @@ Path = tuple[Any, ...]
 
 
 class BadImage(errors.EnvError, NotImplementedError):
-  """An environment rendered what is no image."""
+  """An environment rendered something that is not an image."""
 
 
 def is_image(space: Any) -> bool:
@@ -93,7 +93,7 @@ def parts(space: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 def list_parts(space: Any) -> list[tuple[Path, Any]]:
   """Return paths and spaces of what a vector of an observation consists of.
 
-  These are all parts of dictionaries and tuples that are no pictures, or the
+  These are all parts of dictionaries and tuples that are not images, or the
   observation itself. The list is empty if one of them does not become a vector,
   or if there is no number in all of them.
   """
@@ -258,7 +258,7 @@ def with_known_dtype(image: Any) -> np.ndarray:
     image: Array of numbers.
 
   Raises:
-    BadImage: If integers are no bytes, or it has no numbers.
+    BadImage: If integers are not bytes, or it has no numbers.
   """
   image = np.asarray(image)
   if image.dtype.kind == 'f':

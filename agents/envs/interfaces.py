@@ -154,7 +154,7 @@ class Lenient(gymnasium.Wrapper):
 
   @property
   def spec(self) -> Any:  # type: ignore[override]
-    """Entry in the registry; without this class, which is no part of it."""
+    """Entry in the registry; without this class, which is not part of it."""
     return self.env.spec
 
   @property

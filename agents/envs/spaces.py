@@ -153,7 +153,7 @@ def fitting(space: Any) -> Callable[[Any], Any]:
 
   The result is the nearest action of the space, with its dtype. Sides without
   a bound end at the largest number of the dtype, so actions are always finite.
-  Boxes of integers get the nearest integers, the even one of two.
+  Boxes of integers get the nearest integers; ties go to the even one.
 
   Args:
     space: Space of gym or gymnasium. Discrete actions only get the dtype,
@@ -235,7 +235,7 @@ def sample(space: Any) -> Any:
 def find_scalable(space: Any) -> np.ndarray:
   """Return which dimensions of a box have bounds to scale by, bool [...].
 
-  An infinite bound is none, nor is a range too wide for its dtype.
+  Infinite bounds do not count, nor do ranges too wide for their dtype.
   """
   low, high = float_bounds(space)
   with np.errstate(over='ignore', invalid='ignore'):

@@ -186,7 +186,7 @@ class OwnRandomness(Wrapper):
     if self._python is None:
       yield
       return
-    # Its stubs do not name these functions.
+    # NumPy's stubs lack these functions.
     legacy: Any = np.random
     with _EXCHANGE:
       others = random.getstate(), legacy.get_bit_generator()

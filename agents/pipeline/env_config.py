@@ -87,7 +87,7 @@ def _wrap(env, node, render):
     return adapters.wrap(part, env, 'rgb_array' if render else None)
   wrapped = part(env)
   if not adapters.is_environment(wrapped):
-    raise TypeError(f'it returns {wrapped!r:.80}, which is no environment')
+    raise TypeError(f'it returns {wrapped!r:.80}, which is not an environment')
   return wrapped
 
 

@@ -300,7 +300,7 @@ class MetricsWriter:
   continue first remove what they repeat, see `cut_metrics`.
 
   The scalars also go to event files in the folder `scalars`, indexed by
-  environment steps. In a training, its method `log` writes here, too.
+  environment steps. `Training.log` writes here, too.
 
   Args:
     logdir: Log directory; created if needed.

@@ -16,13 +16,13 @@ from scipy import ndimage
 
 from agents.run import errors, files, log
 
-# Abscissas, which increase, and values; both [points].
+# Increasing x values, and y values; both [points].
 Points = tuple[np.ndarray, np.ndarray]
 _COLORS = 10
 _FEW_POINTS = 30
 # Lines whose legend fits beside them.
 _FEW_LINES = 2
-# Fewer runs are drawn each; more have a band.
+# Fewer runs are drawn one by one; more become a band.
 _FEW_RUNS = 5
 _GRID = 300
 _LONGEST = 30

@@ -113,9 +113,9 @@ def name_of(value: Any) -> str:
 
   Returns:
     `module:qualname` if another process can find the object by it, `module:`
-    for a module, otherwise a text in angle brackets, with `()` for what is no
-    function or class. That of a function or a `functools.partial` depends on
-    code and values, also of its globals.
+    for a module, otherwise a text in angle brackets, with `()` unless it is a
+    function, a class or a `functools.partial`. That of functions and partials
+    depends on code and values, including those of globals.
   """
   if isinstance(value, types.ModuleType) and value.__name__ != '__main__':
     return f'{value.__name__}:'

@@ -36,7 +36,7 @@ def parse(text: str) -> Any:
   """Return plain data from YAML with objects of the original PPO.
 
   Raises:
-    ValueError: If it is no YAML, or contains other objects.
+    ValueError: If it is not YAML, or contains other objects.
   """
   data = files.parse_yaml(text, _add_tags)
   return _to_settings(data) if isinstance(data, dict) else data

@@ -95,13 +95,13 @@ def handle_signals(
 ) -> Iterator[None]:
   """Turn each of `SIGNALS` into a request that `requested` reports.
 
-  A second signal ends the program immediately, with exit code 130 or 143. At
-  first it is ignored, SIGTERM for one second and SIGINT for 0.3, because
-  launchers and `timeout` send it twice, and further SIGHUP and SIGUSR1 always.
-  SIGHUP stays ignored under nohup. What is printed goes to the terminal if its
-  reader has ended, as `tee` does after Ctrl-C. Does nothing outside the main
-  thread, which alone can install handlers. Processes that environments fork end
-  with SIGTERM.
+  A second signal ends the program immediately, with exit code 130 or 143. But
+  within one second of the first, SIGTERM is ignored, and SIGINT within 0.3,
+  because launchers and `timeout` send them twice; further SIGHUP and SIGUSR1
+  are always ignored. SIGHUP stays ignored under nohup. What is printed goes to
+  the terminal if its reader has ended, as `tee` does after Ctrl-C. Does nothing
+  outside the main thread, which alone can install handlers. Processes that
+  environments fork end with SIGTERM.
 
   Args:
     message: Line to print after the first signal.

@@ -21,14 +21,14 @@ _users, _undo, _changing = 0, contextlib.ExitStack(), threading.Lock()
 class _PerThread:
   """Text stream that writes to another one, which depends on the thread.
 
-  Whoever keeps it can go on using it after the context that has made it.
+  It can still be used after the end of the context that has made it.
 
   Args:
     stream: Stream of threads that are not silent.
 
   Attributes:
-    others: Stream of those that do not hold back a file descriptor either,
-      None for the same one.
+    others: Stream of those threads that do not hold back a file descriptor
+      either, None for `stream`.
   """
 
   def __init__(self, stream: Any):

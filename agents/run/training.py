@@ -106,8 +106,8 @@ class Training(Iterator[Record]):
         infinity are left out.
 
     Raises:
-      UsageError: If a name or a number is none, or there is no record yet, the
-        training has ended, or it has no log directory.
+      UsageError: If a name is not a string, a value is not a number, there is
+        no record yet, or the training has ended or has no log directory.
     """
     for name, value in scalars.items():
       reason = _find_mistake(name, value)

@@ -135,7 +135,7 @@ class Counted(Wrapper):
     duration: Number of steps that subclasses use as their limit.
 
   Raises:
-    UsageError: If the duration is no number of steps.
+    UsageError: If the duration is not a number of steps.
     RuntimeError: If stepped after the episode has ended.
   """
 

@@ -85,8 +85,8 @@ def collect_rollouts(
   """Reset the environments and play a number of steps.
 
   If a step of an environment fails, that is, if its info contains `step_error`,
-  its episode is dropped: it is no score, and the environment is reset for the
-  steps that are left. The next simulation plays another one.
+  its episode is dropped: it counts in no score, and the environment is reset
+  for the steps that are left. The next simulation plays another one.
 
   Args:
     step: Tensor of the training step.

@@ -186,7 +186,7 @@ def _stack(transitions, dtypes):
 def _convert(array, dtype):
   """Return an array in the dtype of its space, or its 32 bit version.
 
-  Keeps values that are no numbers of the space, such as fractions.
+  Keeps values that are not numbers of the space, such as fractions.
   """
   small = to_32_bit(np.empty(0, dtype)).dtype
   target = dtype if array.dtype.itemsize > small.itemsize else small

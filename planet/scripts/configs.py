@@ -232,8 +232,8 @@ def call(
     Tuple of the preset that it extends, and the parameters from then on.
 
   Raises:
-    UsageError: If there is no such function, or it changes what is no parameter
-      and would be lost in a stored run.
+    UsageError: If there is no such function, or it changes anything but
+      parameters, which would be lost in a stored run.
   """
   function: Any = added.find(name, globals())
   if ':' in name:

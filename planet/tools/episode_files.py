@@ -171,7 +171,7 @@ def _read_kind(archive, info, key):
     shape, _, dtype = _READ_HEADER[version](file_)
     begin = file_.tell()
   if dtype.kind not in 'biuf':
-    raise ValueError(f'{key} is of type {dtype}, which is no number')
+    raise ValueError(f'{key} is of type {dtype}, which is not a number')
   if (key in SCALARS) != (not shape):
     expected = 'be a number' if key in SCALARS else 'have a time axis'
     raise ValueError(f'{key} has shape {list(shape)}, but should {expected}')

@@ -45,7 +45,7 @@ def numpy_episodes(
     preprocess_fn: Function applied to batches of images.
     seed: Seed for the order of episodes. Each loader then uses its own random
       generator, because both run in threads. Batches are not read in advance:
-      it would depend on time which new episodes they are chosen from.
+      which new episodes they are chosen from would then depend on timing.
 
   Returns:
     AttrDict of the datasets `train` and `test`. Their elements are dicts of

@@ -80,8 +80,8 @@ def test_function_of_the_user(name, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
   'function, words',
   [
-    ('tests.agents.test_runs:refuse', 'is no function without arguments'),
-    ('tests.agents.test_runs:SMALL', 'is no function without arguments'),
+    ('tests.agents.test_runs:refuse', 'is not a function without arguments'),
+    ('tests.agents.test_runs:SMALL', 'is not a function without arguments'),
     ('agents.configs:describe', 'returns list; return a mapping'),
     ('tests.agents.test_runs:absent', 'Cannot find'),
   ],

@@ -112,7 +112,7 @@ def test_wrappers_of_gymnasium():
       },
       'v1 failed in its wrapper gymnasium.wrappers.TimeLimit with Type',
     ),
-    ({'wrappers': [{'name': 'builtins.print'}]}, 'which is no environment'),
+    ({'wrappers': [{'name': 'builtins.print'}]}, 'which is not an environment'),
   ],
 )
 def test_parts_that_fail(part, message):
