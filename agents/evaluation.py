@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import gymnasium
 import numpy as np
 
-from agents.envs import adapters, contract, guard, interfaces, spaces
+from agents.envs import adapters, contract, guard, images, interfaces, spaces
 from agents.run import errors, files, schema
 
 Agent = TypeVar('Agent', bound='TrainedAgent')
@@ -372,8 +372,7 @@ def check_shape(
   """
   if isinstance(space, (gymnasium.spaces.Dict, gymnasium.spaces.Tuple)):
     for key, part in _parts(space):
-      called = f'part {key}' if isinstance(key, int) else key
-      check_shape(value[key], part, called, rows)
+      check_shape(value[key], part, images.name_of((key,)), rows)
     return
   if not (spaces.is_text(space) or _is_array(value)):
     raise ValueError(
@@ -394,9 +393,9 @@ def check_shape(
 
 def _is_array(value):
   """Return whether a value is neither a dictionary nor text."""
-  return not isinstance(value, Mapping) and np.asarray(
-    value
-  ).dtype.kind not in ('SUV')
+  if isinstance(value, Mapping):
+    return False
+  return np.asarray(value).dtype.kind not in ('S', 'U', 'V')
 
 
 def check_alone(observation: Any, space: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, contract, opengl, spaces, wrappers
+from agents.envs import adapters, contract, images, opengl, spaces, wrappers
 from agents.run import errors
 
 # Warnings of gymnasium's checker that concern neither of the systems.
@@ -130,7 +130,7 @@ def _find_input(env):
   path = contract.find_picture(env)
   if path is None:
     return 'rendered images'
-  return f'the observation {"/".join(map(str, path))}'.strip()
+  return f'the observation {images.name_of(path)}'.strip()
 
 
 def _ask_gymnasium(env):

@@ -261,7 +261,7 @@ def find_mistake(
   parts = []
   for path, part in images.parts(space):
     if type(part).__name__ in images.FLAT:
-      name = ' '.join(['The observation', *map(repr, path)])
+      name = f'The observation {images.name_of(path)}'.strip()
       parts.append((name, images.pick(observation, path), part))
   # Some environments return rewards in arrays.
   parts.append(('The reward', np.squeeze(reward), _REWARD))

@@ -115,24 +115,22 @@ def check_observation(
     when: When it was returned, such as `in step 3`.
     part: Keys in dictionaries and tuples of observations.
   """
-  what = f'{part} of' if part else 'an observation of'
+  what = part or 'an observation'
   array = to_array(value)
   if array.dtype.kind not in _NUMBERS:
-    what = part or 'an observation'
     raise errors.EnvError(
       f'Environment {name} returned as {what} {_show(value)} {when}; return '
       'numbers.'
     )
   if array.shape != space.shape:
     raise errors.EnvError(
-      f'Environment {name} returned {what} shape {array.shape} {when}, but its '
-      f'observation_space has shape {space.shape}; make them match.'
+      f'Environment {name} returned {what} of shape {array.shape} {when}, but '
+      f'its observation_space has shape {space.shape}; make them match.'
     )
   if not is_choice(array, space):
     raise errors.EnvError(
-      f'Environment {name} returned as {part or "an observation"} '
-      f'{_show(value)} {when}, which is not in its space {space}; return '
-      'integers of it.'
+      f'Environment {name} returned as {what} {_show(value)} {when}, which is '
+      f'not in its space {space}; return integers of it.'
     )
 
 

@@ -74,6 +74,11 @@ def pick(value: Any, path: Path) -> Any:
   return value
 
 
+def name_of(path: Path) -> str:
+  """Return the name of the part at a path, empty for the whole."""
+  return '/'.join(f'part {x}' if isinstance(x, int) else str(x) for x in path)
+
+
 def parts(space: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
   """Yield path and space of all parts of dictionaries and tuples.
 

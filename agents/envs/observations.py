@@ -37,7 +37,7 @@ def explain(space: Any) -> str | None:
   found = list(images.parts(space))
   for path, part in found:
     if type(part).__name__ not in images.FLAT:
-      name = '/'.join(map(str, path))
+      name = images.name_of(path)
       return f'{name} is {part}' if name else str(part)
   if not found:
     return 'it has no parts'

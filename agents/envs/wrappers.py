@@ -283,17 +283,11 @@ class Guard(Wrapper):
       except (LookupError, TypeError):
         raise errors.EnvError(
           f'Environment {self._name} returned an observation without '
-          f'{_join(path)} {self._when}; return all parts of its '
+          f'{images.name_of(path)} {self._when}; return all parts of its '
           'observation_space in every step.'
         ) from None
       known = type(value) is np.ndarray and value.dtype.kind in 'fiu'
       # Only boxes have no choices to compare with.
       if not known or value.shape != shape:
-        guard.check_observation(
-          value, space, self._name, self._when, _join(path)
-        )
-
-
-def _join(path):
-  """Name of a part of observations; those of tuples have only numbers."""
-  return '/'.join(f'part {x}' if isinstance(x, int) else str(x) for x in path)
+        part = images.name_of(path)
+        guard.check_observation(value, space, self._name, self._when, part)

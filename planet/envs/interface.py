@@ -208,7 +208,7 @@ class Reader:
         value = self._read_image(*self._find_image(observation))
       elif own is not None:
         for path, part in self._parts:
-          called = '/'.join(map(str, path)) or 'observation'
+          called = images.name_of(path) or 'observation'
           check_shape(images.pick(own, path), part, called)
         value = images.join(own, self._parts)
       else:
