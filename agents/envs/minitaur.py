@@ -1,6 +1,7 @@
 """The minitaur of PyBullet, a quadruped without a registered id."""
 
 import ast
+import contextlib
 import importlib
 import importlib.util
 import os
@@ -11,6 +12,12 @@ from typing import Any
 from agents.envs import adapters, quiet
 from agents.run import errors
 
+# Classes that have no ids either, and their modules.
+CLASSES = {
+  'MinitaurReactiveEnv': 'minitaur_reactive_env',
+  'MinitaurTrottingEnv': 'minitaur_trotting_env',
+}
+_ENVS = 'pybullet_envs.minitaur.envs'
 _DEFAULTS = {
   'accurate_motor_model_enabled': True,
   'motor_overheat_protection': True,
@@ -49,14 +56,6 @@ def minitaur(duck: bool = False, **changes: Any) -> adapters.GymEnv:
     return adapters.GymEnv(constructor(**{**_DEFAULTS, **changes}))
 
 
-# Classes that also have no ids, and their modules.
-CLASSES = {
-  'MinitaurReactiveEnv': 'minitaur_reactive_env',
-  'MinitaurTrottingEnv': 'minitaur_trotting_env',
-}
-_ENVS = 'pybullet_envs.minitaur.envs'
-
-
 def create(name: str, **settings: Any) -> adapters.GymEnv:
   """Create a minitaur of `CLASSES`, for which PyBullet has trained policies.
 
@@ -67,17 +66,11 @@ def create(name: str, **settings: Any) -> adapters.GymEnv:
   Raises:
     UsageError: If PyBullet is missing.
   """
-  try:
-    with quiet.quietly():
-      for message in ('timestamp', 'vector', 'minitaur_logging'):
-        _load_messages(f'{_ENVS}.{message}_pb2')
-      module = importlib.import_module(f'{_ENVS}.{CLASSES[name]}')
-      return adapters.GymEnv(getattr(module, name)(**settings))
-  except ImportError as error:
-    raise errors.UsageError(
-      f'{name} needs PyBullet, which cannot be imported ({error}): '
-      f'{errors.how_to_install("pybullet")}.'
-    ) from None
+  with _using_pybullet(name):
+    for message in ('timestamp', 'vector', 'minitaur_logging'):
+      _load_messages(f'{_ENVS}.{message}_pb2')
+    module = importlib.import_module(f'{_ENVS}.{CLASSES[name]}')
+    return adapters.GymEnv(getattr(module, name)(**settings))
 
 
 def _load_messages(name):
@@ -118,11 +111,18 @@ def _load_messages(name):
 
 def _import_minitaur(name):
   """Import a module of PyBullet about the minitaur."""
+  with _using_pybullet('The minitaur'):
+    return importlib.import_module(f'pybullet_envs.bullet.minitaur_{name}')
+
+
+@contextlib.contextmanager
+def _using_pybullet(name):
+  """Silence PyBullet, and say how to install it where an import fails."""
   try:
     with quiet.quietly():
-      return importlib.import_module(f'pybullet_envs.bullet.minitaur_{name}')
+      yield
   except ImportError as error:
     raise errors.UsageError(
-      f'The minitaur needs PyBullet, which cannot be imported ({error}): '
+      f'{name} needs PyBullet, which cannot be imported ({error}): '
       f'{errors.how_to_install("pybullet")}.'
     ) from None
