@@ -173,7 +173,7 @@ class TrainedAgent(abc.ABC):
 
   def _create(self, folder: str) -> str:
     """Create the folder that `save` writes to, and return its path."""
-    path = os.path.abspath(files.expand(folder))
+    path = files.absolute(folder)
     if path == os.path.abspath(self.logdir) or not folder:
       raise errors.UsageError(
         f'Cannot save to {folder!r}, which is the folder of the run, or none; '

@@ -50,7 +50,7 @@ def claim(
       argument, also the configuration, does not fit the stored run.
     EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
-  logdir = logdir and os.path.abspath(files.expand(logdir))
+  logdir = logdir and files.absolute(logdir)
   path = logdir if logdir and folder.is_run(logdir) else None
   is_named = bool(name)
   if path and not name:

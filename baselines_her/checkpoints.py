@@ -84,7 +84,7 @@ class Checkpoints:
   ):
     self.newest: str | None = None
     self._store: Any = folder and checkpoint.Checkpoints(
-      os.path.abspath(files.expand(folder)),
+      files.absolute(folder),
       mpi.world(),
       define_saver=utility.define_saver,
     )

@@ -113,9 +113,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     raise errors.UsageError(
       f'Flag --out is {args.out!r}; use a name that ends in .npz.'
     )
-  files.check_creatable(
-    os.path.dirname(os.path.abspath(files.expand(args.out)))
-  )
+  files.check_creatable(os.path.dirname(files.absolute(args.out)))
   return args
 
 

@@ -120,7 +120,7 @@ def load(path: str | os.PathLike[str], trust: references.Trusted = None) -> Any:
 
 def find_run(path: str | os.PathLike[str]) -> str:
   """Return the folder of the run that a policy path belongs to."""
-  run = os.path.abspath(files.expand(path))
+  run = files.absolute(path)
   if not os.path.isdir(run):
     run = os.path.dirname(run)
   return run.removesuffix('/policies')

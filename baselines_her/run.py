@@ -189,9 +189,9 @@ class Plan:
     wandb_mirror.check(args.wandb)
     self.folder = logger.choose_dir(args.log_path)
     policies = args.policy_dir or os.path.join(self.folder, 'policies')
-    self._policies = os.path.abspath(files.expand(policies))
+    self._policies = files.absolute(policies)
     if args.save_path:
-      args.save_path = os.path.abspath(files.expand(args.save_path))
+      args.save_path = files.absolute(args.save_path)
     self._usual: dict[str, Any] = {}
     self._unseen: list[str] = []
     self._run = checkpoints.Run(self.folder)

@@ -5,7 +5,6 @@ attributes.
 """
 
 import functools
-import os
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -324,7 +323,7 @@ def settle(
   params = {**own, **values.to_plain()}
   for name in ('demo_file', 'load_path'):
     if params[name]:
-      params[name] = os.path.abspath(files.expand(params[name]))
+      params[name] = files.absolute(params[name])
   if not (run and run.folder and old):
     return params, values, []
   if seed is None:

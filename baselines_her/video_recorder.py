@@ -35,7 +35,7 @@ class VecVideoRecorder(VecEnvWrapper):
     fps: float = 25,
   ):
     super().__init__(venv)
-    self._directory = os.path.abspath(files.expand(directory))
+    self._directory = files.absolute(directory)
     self._trigger, self._length = record_video_trigger, video_length
     self._filename = filename
     self._step = 0

@@ -70,7 +70,7 @@ def train(
     given['total_env_steps'] = total_env_steps
   logdir = logdir or tempfile.mkdtemp(prefix='planet-')
   # The program may change its working directory meanwhile.
-  logdir = os.path.abspath(files.expand(logdir))
+  logdir = files.absolute(logdir)
   schema.convert(schema.Seed | None, seed, "Argument 'seed'")
   args = program.Arguments(
     logdir=logdir,

@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
   with contextlib.ExitStack() as stack:
     folder = args.out or stack.enter_context(tempfile.TemporaryDirectory())
     # Both sides work in it.
-    out = os.path.abspath(files.expand(folder))
+    out = files.absolute(folder)
     if os.path.exists(out) and (os.path.isfile(out) or os.listdir(out)):
       raise errors.UsageError(f'{out} is not empty; give --out a new folder.')
     os.makedirs(out, exist_ok=True)
@@ -84,7 +84,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--record', action='store_true', help=text)
   add('--out', help='folder for all numbers; default: temporary')
   args = parser.parse_args(argv)
-  args.path = os.path.abspath(files.expand(args.path))
+  args.path = files.absolute(args.path)
   return args
 
 

@@ -204,9 +204,7 @@ def main(args: argparse.Namespace) -> None:
   groups = [x for x in [args.sessions, *(args.group or [])] if x]
   if not groups:
     raise errors.UsageError('No session given; name at least one folder.')
-  groups = [
-    [os.path.abspath(files.expand(x)) for x in group] for group in groups
-  ]
+  groups = [[files.absolute(x) for x in group] for group in groups]
   output = args.output or os.path.join(groups[0][0], 'plots')
   xlabel, counts = _AXES[args.keyx], args.keyx != 'clock'
   style = plot.Style(xlabel, counts=counts, trim=True, window=args.window)

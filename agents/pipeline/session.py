@@ -198,7 +198,7 @@ class Session:
     def read():
       if not self.is_loading:
         return None, generate(args.params, args.cpanel, self._warnings)
-      path = os.path.abspath(files.expand(args.load_checkpoint))
+      path = files.absolute(args.load_checkpoint)
       session = checkpoints.find_session(path)
       if args.resume and not args.dry_run:
         self._open.enter_context(folder.Run.open(session, _LOCK))
@@ -259,7 +259,7 @@ class Session:
 
   def _create(self, base):
     """Create the folder of a new session; return its path."""
-    base = os.path.abspath(files.expand(base))
+    base = files.absolute(base)
     # No generator with a seed: names must not depend on that of a run.
     name = self.args.session_name
     name = name or time.strftime('session_%Y%m%d%H%M%S_') + secrets.token_hex(2)

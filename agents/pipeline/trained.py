@@ -46,7 +46,7 @@ class DDPG(TrainedAgent):
     self, path: str | os.PathLike[str], trust: references.Trusted = None
   ) -> None:
     super().__init__()
-    self._path = os.path.abspath(files.expand(path))
+    self._path = files.absolute(path)
     trusted = ','.join(sorted(references.parse(trust).names))
     flags = ['--load-checkpoint', self._path, '--play', '--dry-run']
     flags += ['--log-level', '4', *(['--trust', trusted] if trusted else [])]

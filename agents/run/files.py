@@ -39,6 +39,11 @@ def expand(path: str | bytes | os.PathLike[str]) -> str:
   return path
 
 
+def absolute(path: str | os.PathLike[str]) -> str:
+  """Return the absolute path for one that `expand` accepts."""
+  return os.path.abspath(expand(path))
+
+
 @contextlib.contextmanager
 def atomic_path(filename: str) -> Iterator[str]:
   """Yield a path to write to, which gets its final name on success.
@@ -55,7 +60,7 @@ def atomic_path(filename: str) -> Iterator[str]:
   Raises:
     Lost: If it belongs to a run whose folder is not there any more.
   """
-  filename = os.path.abspath(expand(filename))
+  filename = absolute(filename)
   locks.check(filename)
   folder, name = os.path.split(filename)
   os.makedirs(folder, exist_ok=True)

@@ -282,7 +282,7 @@ def find_single(logdir: str) -> str:
   Raises:
     UsageError: If there is no run, or more than one.
   """
-  logdir = os.path.abspath(files.expand(logdir))
+  logdir = files.absolute(logdir)
   found = [logdir] if is_run(logdir) else find(logdir, _SETTINGS)
   if not found:
     raise errors.UsageError(

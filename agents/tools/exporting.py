@@ -52,7 +52,7 @@ def write(folder: str, define: Define, portable: bool) -> dict[str, str]:
   Raises:
     UsageError: If the folder is not empty.
   """
-  folder = os.path.abspath(files.expand(folder))
+  folder = files.absolute(folder)
   if os.path.lexists(folder) and not os.path.isdir(folder):
     raise errors.UsageError(f'{folder} is a file; export to a new folder.')
   if os.path.isdir(folder) and os.listdir(folder):

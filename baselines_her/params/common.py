@@ -1,6 +1,5 @@
 """Common parameters of all HER trainings."""
 
-import os
 from typing import Any
 
 from agents.pipeline.params import common
@@ -67,7 +66,7 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
     del settings[name]
   for name in ('demo_file', 'load_path'):
     if settings[name]:
-      settings[name] = os.path.abspath(files.expand(settings[name]))
+      settings[name] = files.absolute(settings[name])
   env = {'name': cpanel['model_name'], 'seed': cpanel['seed']}
   return {
     'runner': common.define_runner(

@@ -469,9 +469,7 @@ def _define_episodes(params, tasks, logdir, own):
   if params.train_episodes:
     # Recorded elsewhere; nobody plays.
     folders = params.train_episodes, params.test_episodes
-    train, test = (
-      os.path.abspath(files.expand(x or folders[0])) for x in folders
-    )
+    train, test = (files.absolute(x or folders[0]) for x in folders)
     kinds = 'random_collects', 'train_collects', 'test_collects'
     return dict(
       train_dir=train, test_dir=test, **{x: AttrDict({}) for x in kinds}

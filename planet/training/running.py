@@ -77,7 +77,7 @@ class Experiment:
     Ends early when the user asks to stop.
     """
     # A run may change the working directory.
-    basedir = os.path.abspath(files.expand(self.basedir))
+    basedir = files.absolute(self.basedir)
     is_run = folder.is_run(basedir)
     over = set(folder.find(basedir, 'DONE'))
     if folder.has(basedir, 'DONE'):

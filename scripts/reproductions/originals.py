@@ -33,10 +33,10 @@ def train(
   """
   if not entry.reference.endswith('.csv'):
     raise errors.UsageError(f'{entry.name} has no original to train.')
-  path = os.path.abspath(files.expand(path))
+  path = files.absolute(path)
   compare.find_system(path, entry.system)
   seed = entry.seeds[0] if seed is None else seed
-  out = os.path.abspath(files.expand(out))
+  out = files.absolute(out)
   folder = os.path.join(out, entry.name, f'original{seed}')
   os.makedirs(folder, exist_ok=True)
   given = path, fill(entry.flags, seed, folder), folder

@@ -40,7 +40,7 @@ class Trial:
   @property
   def folder(self) -> str:
     """Folder of the trial."""
-    out = os.path.abspath(files.expand(self.out))
+    out = files.absolute(self.out)
     return os.path.join(out, self.entry.name, f'seed{self.seed}')
 
   @property
