@@ -16,7 +16,7 @@ import pydantic
 from annotated_types import MinLen
 
 from agents.envs import adapters
-from agents.run import errors, references, schema
+from agents.run import errors, folder, references, schema
 from agents.run.schema import (
   Count,
   Finite,
@@ -304,10 +304,7 @@ def from_plain(
       values.
     NotTrusted: If it contains a name that is not trusted; nothing is imported.
   """
-  if 'update_every' not in stored:
-    raise errors.UsageError(
-      f'The run in {run} is not a PPO run; use the program that wrote it.'
-    )
+  check_origin(run, stored)
   if stored.get('version') != VERSION:
     raise errors.UsageError(
       f'The run in {run} was written by another version; use that version, or '
@@ -321,6 +318,11 @@ def from_plain(
   values = {k: v for k, v in stored.items() if k not in _BESIDE}
   spaces = {k: v for k, v in stored.items() if k == 'spaces'}
   return {**import_own(Config.check(values), trust), **spaces}
+
+
+def check_origin(run: str | None, stored: Mapping[str, Any]) -> None:
+  """Refuse a run of another system; see `agents.run.folder.check_origin`."""
+  folder.check_origin(run, stored, 'update_every', 'PPO')
 
 
 def import_own(

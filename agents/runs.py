@@ -80,6 +80,7 @@ def _claim(logdir, path, name, config, given, trust, pair, is_named):
   with _choose(logdir, path, name, config, given) as run:
     path = run.folder
     if run.settings:
+      configs.check_origin(path, run.settings)
       trust = trust.and_typed([given.get('env')])
       if path == logdir and is_named:
         _check_name(run, name, config, given)

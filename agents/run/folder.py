@@ -178,6 +178,26 @@ def read_settings(run: str, name: str = _SETTINGS) -> dict[str, Any]:
   return found
 
 
+def check_origin(
+  run: str | None, stored: Mapping[str, Any], name: str, system: str
+) -> None:
+  """Refuse the settings of a run that another system has written.
+
+  Args:
+    run: Log directory of the run.
+    stored: Settings of the run.
+    name: Name that the settings of the system always have.
+    system: Name of the system.
+
+  Raises:
+    UsageError: If they do not have it.
+  """
+  if name not in stored:
+    raise errors.UsageError(
+      f'The run in {run} is not a {system} run; use the program that wrote it.'
+    )
+
+
 def create(base: str, names: Iterable[str]) -> Run:
   """Create the first folder whose name is free, and lock it.
 

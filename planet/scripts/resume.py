@@ -142,7 +142,8 @@ def _check_replaced(run, stored, names):
 
 def _read(run):
   """Return the content of config.yaml with the current names."""
-  stored = {'params': None, 'values': {}, 'seed': None, **run.settings}
+  folder.check_origin(run.folder, run.settings, 'params', 'PlaNet')
+  stored = {'values': {}, 'seed': None, **run.settings}
   parts = stored['params'], stored['values']
   version = stored.get('version')
   are_mappings = all(

@@ -126,3 +126,7 @@ def test_bad_input_for_videos(capsys, finished, tmp_path, monkeypatch):
     'preprocess: {reference: planet.tools.preprocess:preprocess}'
   )
   assert 'is not a PPO run' in sentence(f'--logdir={planet}')
+  for given in ([], ['--env=CartPole-v1'], ['--config=cartpole']):
+    args = [f'--logdir={planet}', *given]
+    said = training_runs.fail(capsys, train_ppo, args)
+    assert 'is not a PPO run' in said

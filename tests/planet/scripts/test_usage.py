@@ -250,6 +250,7 @@ def test_changed_settings_on_resume(capsys, tmp_path):
   assert sorted(os.listdir(folder)) == ['PING', 'config.yaml']
   for text, message in (
     ('config: cpu\nparams: {}\n', 'has format None, but'),
+    ('version: 1\nupdate_every: 2\n', 'is not a PlaNet run; use the program'),
     ('config: [', 'Cannot read'),
     ('- 1', 'it is not a mapping'),
   ):
