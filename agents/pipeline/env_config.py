@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium
 
-from agents.envs import adapters, contract, guard, probe, wrappers
+from agents.envs import adapters, contract, guard, probe, spaces, wrappers
 from agents.pipeline import toolbox
 from agents.run import errors, schema
 
@@ -117,3 +117,21 @@ def inspect(tree: dict, system: str | None = None, **kwargs: Any) -> dict:
   report = probe.inspect(create, probe.describe)
   del report['renderer'], report['messages']
   return report
+
+
+def try_wrappers(tree: dict) -> None:
+  """Take a step in a separate process if an environment has others' wrappers.
+
+  Raises:
+    UsageError: See `make`.
+    EnvError: If that fails.
+  """
+  if toolbox.list_foreign({'wrappers': tree.get('wrappers')}):
+    probe.inspect(functools.partial(make, tree), _try_step)
+
+
+def _try_step(env):
+  guarded = wrappers.Guard(env, guard.find_name(env))
+  guarded.reset()
+  guarded.step(spaces.sample(env.action_space))
+  return {}

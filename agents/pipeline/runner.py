@@ -137,6 +137,7 @@ class Runner:
         self.explorer[mode] = create(session, self.agents, mode=mode)
         session.on_close(self.explorer[mode].close)
     self._check_score()
+    self._check_parts()
     self._initialize()
     if session.is_loading:
       self.load()
@@ -300,6 +301,17 @@ class Runner:
       modes = 'train', 'test'
       known = [x.format(y) for e in explorers for x in e.scores for y in modes]
       errors.find('Score of the runner', score, dict.fromkeys(known))
+
+  def _check_parts(self):
+    """Refuse before training what the first cycle and test would refuse."""
+    if self.session.is_playing:
+      return
+    own = type(self)
+    if own.train_cycle is Runner.train_cycle:
+      errors.find('Memory', 'train', self.memory)
+    if own.test is Runner.test and 'test' in self.explorer:
+      known = self.explorer['train'].export_normalizers()
+      self.explorer['test'].import_normalizers(known)
 
   def _run_epochs(self):
     """Run the rest of the epochs; yields None after each cycle and epoch."""

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from agents.pipeline import env_config
+from agents.pipeline import env_config, main
 from agents.pipeline.params import ddpg_pendulum
 from agents.run import errors
 from tests import processes
@@ -111,3 +111,32 @@ def test_train_resume_play(tmp_path):
   assert load(path, '--play', '--play-episodes', '1') == 0
   videos = path.glob('evaluations/*/videos/0/episode-00001.*')
   assert len(list(videos)) == 1
+
+
+REWARD = {'name': 'gymnasium.wrappers.TransformReward', 'args': {'func': 'x'}}
+
+
+@pytest.mark.parametrize(
+  'mode, changes, code, reason',
+  [
+    ('test', {'normalize_observations': True}, 2, 'do not both'),
+    (
+      'train',
+      {'env': {'name': 'Pendulum-v1', 'wrappers': [REWARD]}},
+      1,
+      'failed in step 1 with TypeError',
+    ),
+  ],
+)
+def test_what_the_first_epoch_would_refuse(
+  mode, changes, code, reason, tmp_path, monkeypatch, capsys
+):
+  """Refused before training, without a folder."""
+  tree = ddpg_pendulum.gen_params({**ddpg_pendulum.cpanel, 'epoch_size': 1})
+  tree['explorer'][mode]['args'].update(changes)
+  monkeypatch.setattr(ddpg_pendulum, 'gen_params', lambda cpanel: tree)
+  flags = ['--params', 'agents.pipeline.params.ddpg_pendulum']
+  flags += ['--session-path', str(tmp_path), '--no-monitor-cpu']
+  assert main.entrypoint(flags) == code
+  assert reason in capsys.readouterr().err
+  assert os.listdir(tmp_path) == ['__init__.py']

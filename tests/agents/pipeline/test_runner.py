@@ -204,6 +204,19 @@ def test_best_score_is_that_of_a_test(tmp_path):
   assert log.count('test return -') == 1
 
 
+def test_memory_of_another_name(tmp_path, monkeypatch, capsys):
+  made = toy.gen_params
+
+  def renamed(cpanel):
+    tree = made(cpanel)
+    return {**tree, 'memory': {'other': tree['memory']['train']}}
+
+  monkeypatch.setattr(toy, 'gen_params', renamed)
+  assert start(tmp_path) == 2
+  assert "Memory 'train' is unknown" in capsys.readouterr().err
+  assert os.listdir(tmp_path / 'all') == ['__init__.py']
+
+
 def make_runner(score, kind):
   """Runner with an explorer that has not been started."""
   made = runner.Runner({'runner': {'score': score}})
