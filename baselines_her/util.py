@@ -124,7 +124,8 @@ def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
   """Start the same program again as several processes under mpirun.
 
   `SIGNALS` of `agents.run.stopping` reach them as SIGUSR1, because mpirun would
-  end them after others before they have saved. The second time, it does.
+  end them after others before they have saved. The second time, it does. They
+  also get SIGUSR1 when this process is killed.
 
   Args:
     n: Number of processes.
@@ -155,6 +156,8 @@ def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
       env={**os.environ, **dict.fromkeys(names, '1')},
       # Or Ctrl-C would reach mpirun, too.
       start_new_session=True,
+      # If this process is killed, the ranks save, too.
+      preexec_fn=lambda: stopping.follow_parent(signal.SIGUSR1),
     )
   except FileNotFoundError:
     raise errors.UsageError(

@@ -17,7 +17,6 @@ Closing may take a few seconds. An object that needs longer has an attribute
 
 import atexit
 import contextlib
-import ctypes
 import functools
 import itertools
 import multiprocessing
@@ -39,7 +38,6 @@ from agents.run import errors, stopping
 
 _START_METHOD = 'spawn'
 _CLOSE_TIMEOUT = 3.0
-_PR_SET_PDEATHSIG = 1  # of Linux
 # Signals that end the process of Python that removes shared memory.
 _FOR_TRACKER = signal.SIGHUP, signal.SIGUSR1
 
@@ -379,7 +377,7 @@ def _serve(conn, unpack, close_timeout, dies_with_parent=False):
     close_timeout.value = getattr(served, 'seconds_to_close', 0.0)
     if dies_with_parent and not close_timeout.value:
       # Also in the middle of a step that never returns to Python.
-      ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+      stopping.follow_parent(signal.SIGKILL)
     for request in iter(conn.recv, None):
       conn.send(_answer(served, *request))
   except (EOFError, KeyboardInterrupt, ConnectionError):

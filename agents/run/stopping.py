@@ -6,6 +6,7 @@ written immediately to a socket that another thread reads.
 """
 
 import contextlib
+import ctypes
 import math
 import os
 import select
@@ -21,6 +22,7 @@ from typing import Any
 # Signals that request a stop. Of these, mpirun passes on only the last one.
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1
 
+_PR_SET_PDEATHSIG = 1  # of Linux
 _requested = threading.Event()
 # Sockets that signals are written to.
 _senders: weakref.WeakSet[socket.socket] = weakref.WeakSet()
@@ -144,6 +146,15 @@ def counts_again(number: int, began: float) -> bool:
     began: Time of the first one, as of `time.monotonic`.
   """
   return time.monotonic() - began > _TWICE.get(number, math.inf)
+
+
+def follow_parent(number: int) -> None:
+  """Let Linux send a signal to this process when its parent has ended.
+
+  Args:
+    number: Number of the signal.
+  """
+  ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
 
 
 def ignore(*unused: Any) -> None:
