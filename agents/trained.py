@@ -132,7 +132,7 @@ class PPO(TrainedAgent):
       raise errors.UsageError(
         f'Observations {self.observation_space} are converted before the '
         'network gets them, which export does not do; it exports agents that '
-        'observe one vector, or one image of bytes.'
+        'observe one vector, or one image of bytes with channels.'
       )
     config = attr_dict.AttrDict(self.config, one_step=True)
     trained = {x.op.name: x for x in self._weights}
