@@ -2,13 +2,14 @@
 
 import contextlib
 import datetime
+import functools
 import itertools
 import math
 import os
 from typing import Any
 
 from agents import configs, utility
-from agents.envs import adapters, contract, observations, spaces
+from agents.envs import adapters, contract, hosts, observations, probe, spaces
 from agents.run import errors, files, folder, references
 from agents.tools import continuous
 from agents.tools.attr_dict import AttrDict
@@ -346,10 +347,30 @@ def _try_env(config):
     Spaces of observations and actions as plain data.
   """
   name = config['env']
-  created = continuous.make(name, settings=config.get('env_settings'))
+  look = functools.partial(_look, name)
+  create = functools.partial(
+    continuous.make,
+    adapters.portable(name),
+    settings=config.get('env_settings'),
+  )
+  if _may_render(name) and hosts.can_be_sent(create):
+    # OpenGL in software and TensorFlow crash in the same process.
+    return probe.inspect(create, look)['spaces']
+  created = create()
   try:
-    contract.try_step(created, name)
-    found = created.observation_space, created.action_space
-    return [spaces.to_plain(x) for x in found]
+    return look(created)['spaces']
   finally:
     created.close()
+
+
+def _may_render(env):
+  """Return whether an environment may observe what it renders."""
+  if isinstance(env, str):
+    return ':' in env
+  return not adapters.is_environment(env)
+
+
+def _look(name, env):
+  contract.try_step(env, name)
+  found = env.observation_space, env.action_space
+  return {'spaces': [spaces.to_plain(x) for x in found]}

@@ -275,6 +275,17 @@ def _start_thread(constructor, close_timeout):
   return ours, thread
 
 
+def can_be_sent(constructor: Callable[[], Any]) -> bool:
+  """Return whether a constructor may go to another process."""
+  import cloudpickle
+
+  try:
+    cloudpickle.dumps(constructor)
+  except Exception:  # Of whatever it holds.
+    return False
+  return True
+
+
 def _start_process(constructor, close_timeout):
   import cloudpickle
 

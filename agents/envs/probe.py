@@ -63,7 +63,8 @@ def inspect(
 ) -> dict[str, Any]:
   """Create an environment in a separate process and inspect it.
 
-  Reuses the selected OpenGL backend in later processes.
+  Reuses the selected OpenGL backend in later processes. If MuJoCo renders
+  without one, when the environment is created, selects it and tries again.
 
   Args:
     constructor: Function without arguments that returns an environment.
@@ -77,11 +78,14 @@ def inspect(
     UsageError: If the environment needs something that is missing.
     WorkerError: If it fails; includes the traceback.
   """
-  host = hosts.EnvHost(functools.partial(_probe, constructor, look), 'process')
   try:
-    report = host.access(None, 'report')()
-  finally:
-    host.close()
+    report = _report(constructor, look)
+  except (errors.EnvError, hosts.WorkerError) as error:
+    text = f'{error}\n{getattr(error, "details", "")}'
+    if 'mujoco.FatalError' not in text or 'MUJOCO_GL' in os.environ:
+      raise
+    opengl.select_backend()
+    report = _report(constructor, look)
   os.environ.update(report.pop('environ'))
   return report
 
@@ -121,6 +125,14 @@ def _draw(env):
   name = guard.find_name(env)
   images.for_people(wrappers.Guard(env, name).render(), name)
   return {}
+
+
+def _report(constructor, look):
+  host = hosts.EnvHost(functools.partial(_probe, constructor, look), 'process')
+  try:
+    return host.access(None, 'report')()
+  finally:
+    host.close()
 
 
 def _probe(constructor, look):

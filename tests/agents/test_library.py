@@ -1,6 +1,7 @@
 """Training PPO from Python, as notebooks and loops over seeds do."""
 
 import signal
+import sys
 
 import gymnasium
 import numpy as np
@@ -124,6 +125,20 @@ def test_own_parts(env, tmp_path):
     else:
       with pytest.raises(errors.UsageError, match='was the object'):
         agent.make_env()
+
+
+def test_environments_that_render_are_tried_elsewhere(tmp_path):
+  """OpenGL in software would end a process that has TensorFlow."""
+  from agents.tools.tf1 import tf
+
+  assert tf.constant  # Is loaded.
+
+  def make():
+    if 'tensorflow' in sys.modules:
+      raise RuntimeError('this process has TensorFlow')
+    return gymnasium.make('Pendulum-v1')
+
+  agents.train(make, str(tmp_path), 80, params=PARAMS).close()
 
 
 @pytest.mark.parametrize(

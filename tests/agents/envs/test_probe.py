@@ -36,6 +36,24 @@ def test_measure():
   }
 
 
+def fail_without_opengl():
+  import mujoco
+
+  if 'MUJOCO_GL' not in os.environ:
+    raise mujoco.FatalError('no OpenGL')
+  return scripted_envs.ScriptedEnv()
+
+
+def test_opengl_is_selected_when_it_lacks(monkeypatch):
+  """Environments that observe what they render do so when they are created."""
+  pytest.importorskip('mujoco')
+  monkeypatch.delenv('MUJOCO_GL', raising=False)
+  chosen = functools.partial(monkeypatch.setenv, 'MUJOCO_GL', 'egl')
+  monkeypatch.setattr(opengl, 'select_backend', chosen)
+  found = probe.inspect(fail_without_opengl, probe.describe)
+  assert found['env_type'] == 'ScriptedEnv'
+
+
 def test_describe():
   found = probe.describe(scripted_envs.ScriptedEnv())
   assert found['env_type'] == 'ScriptedEnv'
