@@ -146,6 +146,7 @@ class GymEnv(_Adapter):
   def __init__(self, env: Any):
     super().__init__(env)
     interfaces.mend_gym()
+    interfaces.mend_below(env)
     self._started = False
     self._seed: int | None = None
     self._fit = spaces.fitting(self.action_space)

@@ -187,3 +187,34 @@ class Lenient(gymnasium.Wrapper):
   def render(self) -> Any:
     render: Any = self.env.render
     return render(mode=self._mode) if self._takes_mode else render()
+
+
+class _Alone(Lenient):
+  """Environment of gymnasium for `ObservationWrapper` of gym before 0.26.
+
+  Its `reset` returns the observation without an info.
+  """
+
+  def reset(self, **given: Any) -> Any:
+    return super().reset(**given)[0]
+
+
+def mend_below(env: Any) -> None:
+  """Let gym's `ObservationWrapper` have an environment of gymnasium below it.
+
+  Args:
+    env: Environment with wrappers, which is changed.
+  """
+  gym: Any = sys.modules.get('gym')
+  changing = getattr(getattr(gym, 'ObservationWrapper', None), 'reset', None)
+  if changing is None or not takes(changing, 'return_info'):
+    # None, or one that expects an info.
+    return
+  found = list(layers(env))
+  count = sum(isinstance(x, gym.Wrapper) for x in found)
+  resets = [type(x).reset for x in found[:count]]
+  # Those of users may expect an info.
+  if changing not in resets or {*resets} - {changing, gym.Wrapper.reset}:
+    return
+  if isinstance(found[count], gymnasium.Env):
+    found[count - 1].env = _Alone(found[count])

@@ -216,6 +216,30 @@ def test_wrappers_with_older_interfaces(kind, inner):
     assert (play(env, 4, 5)[0][0] != first[0]).any()
 
 
+class Doubled(gym.ObservationWrapper):
+  def observation(self, observation):
+    return 2 * observation
+
+
+class WithInfo(gym.Wrapper):
+  def reset(self, **given):
+    observation, info = self.env.reset(**given)
+    return 2 * observation, info
+
+
+@pytest.mark.parametrize('kind', [Doubled, WithInfo])
+def test_wrappers_of_gym_around_gymnasium(kind):
+  """Also those that expect no info, as `reset` of gym has it on request."""
+  plain = adapters.create('Pendulum-v1')
+  env = adapters.create(
+    lambda: kind(gym.Wrapper(gymnasium.make('Pendulum-v1')))
+  )
+  first, done, info = play(env, 3, 200)
+  np.testing.assert_array_equal(first[0], 2 * play(plain, 3)[0][0])
+  assert done and info['truncated']
+  assert (play(env, 4)[0][0] != first[0]).any()
+
+
 def test_spaces_of_gym_in_gymnasium():
   """They become gymnasium's, as old ones do not reach another process."""
   parts = gym.spaces.Box(-1, 1, (3,)), gym.spaces.Discrete(3)
