@@ -69,7 +69,7 @@ def train(
   overrides.update((k, x) for k, x in given.items() if x is not None)
   overrides = runs.add_budget(overrides, total_env_steps)
   trusted = references.parse(trust)
-  claimed = runs.claim(config, logdir, None, overrides, trusted)
+  claimed = runs.claim(config, logdir, None, overrides, trusted, env_processes)
   train = functools.partial(_train, env_processes)
   comm = mpi.SingleComm()
   return Training(lambda: life.start(lambda: claimed, train, comm), verbose)

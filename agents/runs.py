@@ -24,6 +24,7 @@ def claim(
   timestamp: str | None = None,
   overrides: dict[str, Any] | None = None,
   trust: references.Trust = references.NOTHING,
+  env_processes: bool = True,
 ) -> contextlib.AbstractContextManager[folder.Run]:
   """Choose a run, lock it, and assemble its configuration.
 
@@ -39,6 +40,8 @@ def claim(
     timestamp: Timestamp in the name of the run; the current time for new runs.
     overrides: Dict of values that the user has given.
     trust: `agents.run.references.Trust` in names that stored runs may contain.
+    env_processes: Whether environments are stepped in other processes, so that
+      one of the user takes its first step there, too.
 
   Returns:
     Context of a `Run` with `config`, a locked AttrDict with the log directory
@@ -71,13 +74,16 @@ def claim(
   known = path and folder.is_run(path)
   pair = None
   if not known or given.get('env'):
-    pair = _try_env(_complete(name, config, None))
+    pair = _try_env(_complete(name, config, None), env_processes)
     config['network'] = choose_network(config, given, pair[0])
-  return _claim(logdir, path, name, config, given, trust, pair, is_named)
+  try_env = functools.partial(_try_env, isolated=env_processes)
+  return _claim(
+    logdir, path, name, config, given, trust, pair, is_named, try_env
+  )
 
 
 @contextlib.contextmanager
-def _claim(logdir, path, name, config, given, trust, pair, is_named):
+def _claim(logdir, path, name, config, given, trust, pair, is_named, try_env):
   with _choose(logdir, path, name, config, given) as run:
     path = run.folder
     if run.settings:
@@ -92,7 +98,7 @@ def _claim(logdir, path, name, config, given, trust, pair, is_named):
           path, run.missing, lambda: folder.is_run(path)
         )
       )
-    pair = pair or _try_env(config)
+    pair = pair or try_env(config)
     known = (run.settings or {}).get('spaces')
     if run.step and known and known != pair:
       raise errors.UsageError(
@@ -340,7 +346,7 @@ def _merge(run, given):
   return {**run.settings, **given}
 
 
-def _try_env(config):
+def _try_env(config, isolated=True):
   """Try a step of an environment, to refuse early what cannot work.
 
   Returns:
@@ -353,7 +359,7 @@ def _try_env(config):
     adapters.portable(name),
     settings=config.get('env_settings'),
   )
-  if _may_render(name) and hosts.can_be_sent(create):
+  if isolated and _may_render(name) and hosts.can_be_sent(create):
     # OpenGL in software and TensorFlow crash in the same process.
     return probe.inspect(create, look)['spaces']
   created = create()

@@ -232,7 +232,12 @@ def _claim(given):
   overrides = runs.add_budget(overrides, given.total_env_steps)
   trust = references.parse(given.trust)
   with runs.claim(
-    given.config, given.logdir, given.timestamp, overrides, trust
+    given.config,
+    given.logdir,
+    given.timestamp,
+    overrides,
+    trust,
+    given.env_processes,
   ) as run:
     _logger.info('%s', run.reason)
     yield run
