@@ -95,8 +95,8 @@ def remove_memories(session: str, but: str) -> None:
       complete = os.path.join(path, checkpoint.COMPLETE)
       with open(complete) as file_:
         sizes = json.load(file_)
-      with files.atomic_write(complete) as file_:
-        json.dump({k: v for k, v in sizes.items() if k not in names}, file_)
+      kept = {k: v for k, v in sizes.items() if k not in names}
+      files.write_json(complete, kept)
       for name in names:
         os.remove(os.path.join(path, name))
 

@@ -134,8 +134,7 @@ def write_folder(path: str, comm: Any) -> Iterator[str]:
   comm.Barrier()
   if comm.Get_rank() == 0:
     sizes = {x.name: x.stat().st_size for x in os.scandir(new) if x.is_file()}
-    with files.atomic_write(os.path.join(new, COMPLETE)) as file_:
-      json.dump(sizes, file_)
+    files.write_json(os.path.join(new, COMPLETE), sizes)
     shutil.rmtree(old, ignore_errors=True)
     if os.path.exists(path):
       os.rename(path, old)
@@ -419,8 +418,8 @@ def keep_best(
   ops = saver.saver_def
   path = os.path.join(best, name)
   sess.run(ops.save_tensor_name, {ops.filename_tensor_name: path})
-  with files.atomic_write(os.path.join(best, _SCORE)) as file_:
-    json.dump({'checkpoint': name, 'step': step, 'score': float(score)}, file_)
+  place = {'checkpoint': name, 'step': step, 'score': float(score)}
+  files.write_json(os.path.join(best, _SCORE), place)
   for other in os.listdir(best):
     if other.startswith('model.ckpt-') and not other.startswith(name + '.'):
       os.remove(os.path.join(best, other))

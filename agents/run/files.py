@@ -176,13 +176,16 @@ def write_yaml(filename: str, data: Any) -> None:
     writer.dump(data, file_)
 
 
+def write_json(filename: str, data: Any, indent: int | None = None) -> None:
+  """Write built-in types as JSON, completely or not at all."""
+  with atomic_write(filename) as file_:
+    json.dump(data, file_, indent=indent)
+
+
 def write_plain(filename: str, data: Any) -> None:
   """Write built-in types as YAML, or as JSON if the name ends in `.json`."""
-  if not filename.endswith('.json'):
-    write_yaml(filename, data)
-    return
-  with atomic_write(filename) as file_:
-    json.dump(data, file_)
+  write = write_json if filename.endswith('.json') else write_yaml
+  write(filename, data)
 
 
 def read_plain(filename: str) -> Any:

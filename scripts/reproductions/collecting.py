@@ -1,6 +1,5 @@
 """Collect curves, records, agents and figures of trainings in `results`."""
 
-import json
 import math
 import os
 import shutil
@@ -78,8 +77,8 @@ def summarize(entry: Entry, out: str, folder: str, results: str) -> tables.Runs:
 
 
 def _write_runs(folder, runs):
-  with files.atomic_write(os.path.join(folder, tables.RUNS)) as file_:
-    json.dump({str(k): runs[k] for k in sorted(runs)}, file_, indent=1)
+  rows = {str(k): runs[k] for k in sorted(runs)}
+  files.write_json(os.path.join(folder, tables.RUNS), rows, indent=1)
 
 
 def judge_again(entry: Entry, results: str) -> None:

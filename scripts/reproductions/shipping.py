@@ -1,7 +1,6 @@
 """Evaluate, ship and check trained agents."""
 
 import importlib
-import json
 import math
 import os
 import shutil
@@ -42,8 +41,7 @@ def evaluate(trial: Trial) -> None:
     with _load(entry, trial.run) as agent:
       agent.save(trial.exported)
     path = os.path.join(trial.exported, _SHIPPED)
-    with files.atomic_write(path) as file_:
-      json.dump(played, file_, indent=1)
+    files.write_json(path, played, indent=1)
   trial.write(record)
 
 
@@ -64,8 +62,7 @@ def check(entry: Entry, results: str, episodes: int | None = None) -> bool:
       f'There is no shipped agent for {entry.name}; choose one in '
       f'{os.path.join(results, AGENTS)}.'
     )
-  with open(os.path.join(folder, _SHIPPED)) as file_:
-    shipped = json.load(file_)
+  shipped = files.read_plain(os.path.join(folder, _SHIPPED))
   if episodes is None:
     episodes = entry.check.episodes
   # Use other episodes than the shipped numbers.

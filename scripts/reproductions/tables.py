@@ -2,7 +2,6 @@
 
 import functools
 import glob
-import json
 import math
 import os
 import re
@@ -42,8 +41,7 @@ def read_runs(folder: str) -> Runs:
   path = os.path.join(folder, RUNS)
   if not os.path.exists(path):
     return {}
-  with open(path) as file_:
-    return {int(k): v for k, v in json.load(file_).items()}
+  return {int(k): v for k, v in files.read_plain(path).items()}
 
 
 def make_list() -> str:

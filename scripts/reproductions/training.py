@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 import math
 import os
 import shlex
@@ -72,13 +71,11 @@ class Trial:
     path = os.path.join(self.folder, _RECORD)
     if not os.path.exists(path):
       return {'complete': False, 'sittings': []}
-    with open(path) as file_:
-      return json.load(file_)
+    return files.read_plain(path)
 
   def write(self, record: dict[str, Any]) -> None:
     """Write the record atomically."""
-    with files.atomic_write(os.path.join(self.folder, _RECORD)) as file_:
-      json.dump(record, file_, indent=1)
+    files.write_json(os.path.join(self.folder, _RECORD), record, indent=1)
 
 
 def find(entry: Entry, out: str) -> list[Trial]:
