@@ -56,7 +56,7 @@ Layers = Annotated[list[Size], MinLen(1)]
 
 # Format of `config.yaml`.
 VERSION = 1
-# What a configuration has beside the parameters.
+# What a configuration has besides the parameters.
 _BESIDE = ('version', 'logdir', 'spaces')
 _UNUSED = 'unused'
 # What configurations name, and where it is.

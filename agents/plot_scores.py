@@ -52,7 +52,7 @@ def load_runs(
 
   Args:
     path: CSV file, or folder with `scores.csv` files at any depth.
-    phase: Phase to select, also the name of the curves.
+    phase: Phase to select, and the name of the curves.
     label: Label of the runs; by default, their configuration and environment,
       or the name of the file.
     divide: Number to divide steps by.

@@ -51,7 +51,7 @@ def claim(
 
   Raises:
     UsageError: If an argument is not valid; raised by the context if an
-      argument, also the configuration, does not fit the stored run.
+      argument, including the configuration, does not fit the stored run.
     EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
   logdir = logdir and files.absolute(logdir)

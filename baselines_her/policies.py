@@ -110,7 +110,7 @@ def load(path: str | os.PathLike[str], trust: references.Trusted = None) -> Any:
     if getattr(error, 'name', None) == 'baselines':
       raise errors.UsageError(
         f'The policy in {path!r} was pickled by the original code, whose '
-        'policies only that code can load; train anew, with the same flags.'
+        'policies only that code can load; train again, with the same flags.'
       ) from None
     raise errors.UsageError(
       f'Cannot load a policy from {path!r}: {error!r}. Give the folder of a '

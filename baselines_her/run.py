@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 FLAGS = tf.app.flags.FLAGS
 
-# Flags of Baselines that do nothing, but for a network of the user's own.
+# Flags of Baselines that do nothing, except for a network of the user's own.
 _IGNORED = ('env_type', 'network', 'gamestate')
 # Flags that have no effect without another one.
 _NEEDED = {

@@ -311,7 +311,7 @@ def make_env(
 
   Args:
     env_id: Value that `envs.make` accepts, such as an id.
-    env_type: Ignored, but for types without goals.
+    env_type: Ignored, except for types without goals.
     mpi_rank: Rank of the process, in the name of the file of returns.
     subrank: Number of the environment, in the name of this file and added to
       the seed.

@@ -214,7 +214,7 @@ def _clip(action, low, high):
   if (clipped != clipped).any():
     raise errors.NotFinite(
       f'An action is NaN: {action}. Training has diverged; lower the learning '
-      'rate, and start from an earlier checkpoint or anew.'
+      'rate, and start again, or from an earlier checkpoint.'
     )
   return clipped
 

@@ -204,12 +204,12 @@ class OwnRandomness(Wrapper):
 class Guard(Wrapper):
   """Raise `EnvError` for mistakes of an environment.
 
-  Mistakes are exceptions, also those that would end the program; observations
-  that lack a part of the space, are not numbers, have another shape than the
-  space or none of its choices; rewards and ends of episodes that are not
-  numbers; an info that is not a dictionary; and rendered values that are not
-  images. Arrays of one number, which some environments return as rewards,
-  become numbers.
+  Mistakes are exceptions, including those that would end the program;
+  observations that lack a part of the space, are not numbers, or have another
+  shape than the space or none of its choices; rewards and ends of episodes that
+  are not numbers; an info that is not a dictionary; and rendered values that
+  are not images. Arrays of one number, which some environments return as
+  rewards, become numbers.
 
   Args:
     env: Environment.

@@ -124,5 +124,5 @@ def _list(session):
 
 
 def _epoch(path):
-  """Epoch in the name of a checkpoint, also of one that was moved aside."""
+  """Epoch in the name of a checkpoint, including one that was moved aside."""
   return int(os.path.basename(path).rpartition('-')[2].partition('.')[0])

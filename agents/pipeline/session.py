@@ -580,7 +580,7 @@ def generate(
   """Return the control panel and tree of a parameter module.
 
   Args:
-    name: Dotted name of the module, also one of digideep, see
+    name: Dotted name of the module, possibly one of digideep, see
       `agents.pipeline.digideep`.
     given: Values that override those of its control panel.
     notes: List to which to append sentences for the user.

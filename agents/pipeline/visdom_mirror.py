@@ -212,7 +212,7 @@ class VisdomMirror:
 
 
 def _define_client():
-  """Return the class of clients that do not wait for ever, as visdom's do."""
+  """Return the class of clients that do not wait forever, as visdom's do."""
   import visdom
 
   class Client(visdom.Visdom):

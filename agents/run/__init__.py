@@ -47,7 +47,7 @@ def _is_own_program():
 
 
 def open_streams() -> None:
-  """Open the standard streams that whoever started this process has closed.
+  """Open the standard streams that were closed when this process started.
 
   Otherwise their numbers would go to other files, into which everything that
   is printed would be written.

@@ -202,7 +202,7 @@ def read_plain(filename: str) -> Any:
 
 
 def read_yaml(filename: str) -> Any:
-  """Return plain data from a YAML file, also from one of the original PPO.
+  """Return plain data from a YAML file, including one of the original PPO.
 
   Raises:
     OSError: If there is no such file.

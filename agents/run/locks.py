@@ -190,7 +190,7 @@ def _lease(path):
 
   lease = filelock.SoftFileLease(path + LEASE, thread_local=False)
   owner = lease.owner
-  # All must agree, also those that were started by another version.
+  # All must agree, including those that were started by another version.
   seconds = owner and owner.lease_duration or LEASE_SECONDS
   lease = filelock.SoftFileLease(
     path + LEASE,

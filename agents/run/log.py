@@ -22,7 +22,7 @@ from agents.run import files, locks, names, training
 _logger = logging.getLogger(__name__)
 
 _count = itertools.count()
-# Damaged lines may be longer than the usual limit, also the first one.
+# Damaged lines may be longer than the usual limit, even the first one.
 csv.field_size_limit(2**31 - 1)
 
 # Values of a table row by column; missing ones are None.
@@ -373,7 +373,7 @@ class EpochRecord:
 
   Attributes:
     totals: Values by name that go on in later records, such as `updates`.
-    complete: Whether the epoch is done; set by whoever adds values.
+    complete: Whether the epoch is done; set by the code that adds values.
   """
 
   def __init__(self, logdir: str | None, optional: Iterable[str] = ()):

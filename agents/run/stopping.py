@@ -168,7 +168,7 @@ def _leave_to_parent():
   for sender in _senders:
     sender.close()
   if signal.getsignal(signal.SIGTERM) is ignore:
-    # It is not ignored, or whoever has started it would wait for ever.
+    # Not ignored, or the parent would wait forever.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 

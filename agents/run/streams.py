@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _NAMES = 'stdout', 'stderr'
-# Stays open, also for Python, which would warn about it at its end: whoever is
-# silent keeps the streams that it finds.
+# Never closed, not even by Python, which would warn about it when it ends:
+# silent threads keep the streams that they find.
 _nowhere = open(os.open(os.devnull, os.O_WRONLY), 'w', closefd=False)
 _own = threading.local()
 # Number of contexts that need `_PerThread` streams, and how to undo that.

@@ -300,13 +300,13 @@ class _Worker(threading.Thread):
           if method == 'next':
             result = next(self._generator, None)
           elif method == 'save':
-            # The training goes on, also after an error.
+            # The training goes on, even after an error.
             result = True
             if self.save:
               self.save()
           else:
             self._generator.close()
-      except BaseException as problem:  # Whoever has asked gets it.
+      except BaseException as problem:  # The caller gets it.
         error = problem
       with self._lock:
         self._ended = result is None
@@ -332,7 +332,7 @@ def _silence():
   global _silent
   with _changing:
     if not _silent:
-      # Whoever has set up no logging gets them on the error stream.
+      # Without any logging set up, they go to the error stream.
       _usual.append(logging.lastResort)
       logging.lastResort = _Warnings(logging.WARNING)
     _silent += 1

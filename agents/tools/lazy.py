@@ -17,7 +17,7 @@ def export(package: str) -> None:
 
   The names are those that the `__init__.pyi` of the package imports under their
   own name with `as`; type checkers read the same file. A function that shares
-  the name of its file keeps it, also after an import of the file.
+  the name of its file keeps it, even after an import of the file.
 
   Args:
     package: Name of the package, `__name__` of the calling `__init__`.

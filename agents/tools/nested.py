@@ -131,7 +131,7 @@ def _is_named(structure):
   return isinstance(structure, tuple) and hasattr(structure, '_fields')
 
 
-# These public names hide builtins, also from the functions above.
+# These public names hide builtins, even from the functions above.
 map = map_
 zip = zip_
 flatten = flatten_

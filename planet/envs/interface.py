@@ -151,7 +151,7 @@ class Reader:
     Args:
       observation: What the environment returns; or a dictionary of what the
         model was trained on, such as `image` and `state`; for models that see
-        only images, also the image alone; or the input itself.
+        only images, possibly the image alone; or the input itself.
 
     Raises:
       UsageError: If an image is not what it may be, or something is missing.

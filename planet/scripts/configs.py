@@ -128,7 +128,7 @@ class Config(Mapping[str, Any]):
     """Return the configuration of a run.
 
     Args:
-      source: Content of config.yaml, whose values are written anew.
+      source: Content of config.yaml, whose values are written again.
       path: Path of the checkpoint to continue from, None for none.
       seed: Seed of the run.
       report: Sentences for the user.

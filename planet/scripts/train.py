@@ -328,10 +328,7 @@ def train_experiment(
 
 
 def _explain_idle(args):
-  """Check the parameters against the first run.
-
-  Returns a sentence that there is nothing to do.
-  """
+  """Check the parameters against the first run; return why nothing was done."""
   from planet.scripts import resume
 
   logdir = _find_first(args.logdir)

@@ -95,7 +95,7 @@ def check(
 
 def _find_wide_action(action):
   """Return in words which action is not within [-1, 1], '' if all are."""
-  # Room for rounding of whoever scaled them.
+  # Room for rounding by the program that scaled them.
   wide = np.abs(action) > 1 + 1e-3
   if not wide.any():
     return ''
