@@ -66,11 +66,11 @@ def check(
       short[filename] = length
     else:
       fit += 1
+  unusable = dict(unfit)
+  for filename, length in short.items():
+    unusable[filename] = episode_files.too_short(length, min_length)
   if not rename:
-    reasons = {
-      x: episode_files.too_short(y, min_length) for x, y in short.items()
-    }
-    _refuse(directory, {**unfit, **reasons})
+    _refuse(directory, unusable)
     return
   if short and not fit:
     filename, length = min(short.items(), key=lambda x: x[1])
@@ -86,10 +86,7 @@ def check(
       f'{os.path.basename(filename)}: {difference}. Use another logdir or the '
       'parameters that the episodes were recorded with.'
     )
-  for filename, difference in unfit.items():
-    loaders.quarantine(filename, difference)
-  for filename, length in short.items():
-    reason = episode_files.too_short(length, min_length)
+  for filename, reason in unusable.items():
     loaders.quarantine(filename, reason)
 
 
