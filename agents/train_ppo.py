@@ -340,7 +340,7 @@ def _run(loop, graph, config, comm, threads, stored):
   broadcast = mpi_ops.define_broadcast(shared, comm)
   begin = graph.algo.begin_together() if comm.Get_size() > 1 else ()
   options = _session_options(mpi.find_share(comm).cores, threads)
-  # Leaving a session would start a thread, which nobody may at the very end.
+  # Leaving a session would start a thread, which fails at the very end.
   with (
     contextlib.closing(tf.Session(config=options)) as sess,
     sess.as_default(),

@@ -95,7 +95,7 @@ def get_last_chunk(
 def take_episodes(
   memory: Any, info: dict[str, Any]
 ) -> dict[str, np.ndarray] | None:
-  """Take entire episodes out of a memory.
+  """Take entire episodes from a memory.
 
   Args:
     memory: `agents.pipeline.episodes.EpisodeMemory`.

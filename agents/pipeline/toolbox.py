@@ -50,7 +50,7 @@ def get_module(name: str) -> types.ModuleType:
       raise errors.UsageError(
         f'The module {name!r} imports {missing!r}, which is not installed; '
         'write "from agents.pipeline.digideep import MakeEnvironment" in place '
-        'of that line. docs/coming-from.md tells what takes the place of what.'
+        'of that line. docs/coming-from.md lists all replacements.'
       ) from None
     if name != missing and not name.startswith(missing + '.'):
       raise

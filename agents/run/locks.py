@@ -87,7 +87,7 @@ def watch(
   Args:
     path: Absolute path of the file in the folder that says who works there.
     words: Its text; by default, it only has to be there.
-    is_ours: Function that returns whether nobody else has taken over.
+    is_ours: Function that returns whether no other process has taken over.
 
   Yields:
     Nothing.

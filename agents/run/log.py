@@ -422,7 +422,7 @@ def read_metrics(logdir: str) -> list[dict[str, Any]]:
 
   Merges lines of the same phase and global step; later values win. (The step
   of a phase may fall when a run continues with longer epochs.) The scalars of
-  earlier versions get the names of today.
+  earlier versions get the current names.
   """
   path = os.path.join(logdir, 'metrics.jsonl')
   rows: dict[tuple[Any, Any], dict[str, Any]] = {}

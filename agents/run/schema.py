@@ -78,7 +78,7 @@ Count = Annotated[Whole, annotated_types.Interval(ge=0, le=2**63 - 1)]
 Positive = Annotated[Whole, annotated_types.Interval(ge=1, le=2**63 - 1)]
 # TensorFlow counts the entries of a dimension in 32 bits.
 Size = Annotated[Whole, annotated_types.Interval(ge=1, le=2**31 - 1)]
-# TensorFlow creates as many as it is told to, and crashes.
+# TensorFlow creates any number of threads, and crashes.
 Threads = Annotated[Whole, annotated_types.Interval(ge=1, le=1024)]
 # What TensorFlow, NumPy and the environments all take.
 Seed = Annotated[Whole, annotated_types.Interval(ge=0, le=2**31 - 1)]

@@ -229,7 +229,7 @@ def _find_mistake(name, value):
   if not isinstance(name, str) or not name.strip():
     return 'a name is text'
   if name in RESERVED:
-    return f'{name} is told anyway, take another name'
+    return f'{name} is set by the training, choose another name'
   try:
     float(value)
   except (TypeError, ValueError):

@@ -62,7 +62,7 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
     given.pop(name, None)
   settings = Settings.make(cpanel['model_name'], given).to_plain()
   for name in is_open:
-    # Left to the memory, which has the environment at hand.
+    # Left to the memory, which has the environment.
     del settings[name]
   for name in ('demo_file', 'load_path'):
     if settings[name]:

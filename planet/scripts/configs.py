@@ -467,7 +467,7 @@ def _define_schedule(params):
 
 def _define_episodes(params, tasks, logdir, own):
   if params.train_episodes:
-    # Recorded elsewhere; nobody plays.
+    # Recorded elsewhere; nothing is played.
     folders = params.train_episodes, params.test_episodes
     train, test = (files.absolute(x or folders[0]) for x in folders)
     kinds = 'random_collects', 'train_collects', 'test_collects'

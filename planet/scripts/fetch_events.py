@@ -5,7 +5,7 @@ Example:
   planet-fetch-events --logdirs '~/logdir/*/scalars' \\
       --tags 'return/*' --outdir ~/curves
 
-Finds tags of earlier versions and of the original by the names of today, too.
+Finds tags of earlier versions and of the original by the current names, too.
 Writes <outdir>/<logdir>___<tag>.csv with the columns wall_time, step and value.
 Skips folders that were exported before unless --force is True.
 """
@@ -86,7 +86,7 @@ def read_scalars(
 
   Args:
     logdir: Folder of event files.
-    tags: Glob pattern of the tags, or of their names of today.
+    tags: Glob pattern of the tags, or of their current names.
 
   Returns:
     Dict from tag to a list of (wall_time, step, value).

@@ -29,7 +29,7 @@ def check(
 
   Renames those that cannot be, unless no readable one has the right shapes and
   length. Reads all arrays except images. Other data than the expected, such as
-  that of an earlier run, is not compared. Actions of somebody else have to be
+  that of an earlier run, is not compared. Actions recorded elsewhere have to be
   within [-1, 1].
 
   Args:
@@ -37,7 +37,7 @@ def check(
     shapes: Dict from name to the shape of one step. Images are of uint8.
     min_length: Minimum number of observations per episode.
     rename: Whether files that cannot be used are renamed. If not, they are an
-      error, as those that belong to somebody else.
+      error, because they were recorded elsewhere.
 
   Raises:
     UsageError: If all readable episodes have other shapes, or those of the
@@ -108,7 +108,7 @@ def _inspect(filename, unfit, rename, keys):
   if rename:
     return loaders.read_episode(episode_files.inspect, filename)
   try:
-    # Whatever else somebody stores is ignored.
+    # Whatever else the file holds is ignored.
     return episode_files.inspect(filename, keys)
   except (OSError, ValueError) as error:
     unfit[filename] = str(error)
@@ -122,7 +122,7 @@ def _refuse(directory, reasons):
   lines = [f'{os.path.basename(x)}: {y}' for x, y in sorted(reasons.items())]
   more = [f'and {len(lines) - _MOST_NAMED} more'] if lines[_MOST_NAMED:] else []
   raise errors.UsageError(
-    f'{len(lines)} of the episodes in {directory} cannot be used; mend or move '
+    f'{len(lines)} of the episodes in {directory} cannot be used; fix or move '
     f'them: {"; ".join([*lines[:_MOST_NAMED], *more])}.'
   )
 
