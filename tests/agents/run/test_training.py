@@ -372,7 +372,7 @@ def test_scalars_of_the_user(tmp_path):
     ({'a': [1, 2]}, 'give a number'),
     ({1: 2}, 'a name is text'),
     ({' ': 2}, 'a name is text'),
-    ({'step': 2}, 'take another name'),
+    ({'step': 2}, 'choose another name'),
   ],
 )
 def test_scalars_that_are_none(tmp_path, scalars, message):
