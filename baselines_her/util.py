@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.run import errors, mpi, stopping
+from agents.run import mpi, stopping
 
 if TYPE_CHECKING:
   from agents.tools.tf1 import tf
@@ -145,25 +145,18 @@ def mpi_fork(n: int, extra_mpi_args: Sequence[str] = ()) -> str:
   if os.geteuid() == 0:
     # Open MPI refuses otherwise, but containers often have no other user.
     names += ['OMPI_ALLOW_RUN_AS_ROOT', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM']
-  beside = os.path.join(os.path.dirname(sys.executable), 'mpirun')
-  mpirun = beside if os.path.exists(beside) else 'mpirun'
+  mpirun = mpi.find_mpirun(f'Flag --num_cpu={n}')
   spec = sys.modules['__main__'].__spec__
   program = ['-m', spec.name, *sys.argv[1:]] if spec else sys.argv
   command = [mpirun, '-n', str(n), *extra_mpi_args, sys.executable, *program]
-  try:
-    process = subprocess.Popen(
-      command,
-      env={**os.environ, **dict.fromkeys(names, '1')},
-      # Or Ctrl-C would reach mpirun, too.
-      start_new_session=True,
-      # If this process is killed, the ranks save, too.
-      preexec_fn=lambda: stopping.follow_parent(signal.SIGUSR1),
-    )
-  except FileNotFoundError:
-    raise errors.UsageError(
-      f'Flag --num_cpu={n} needs mpirun, which is not installed. Run pip '
-      "install 'reference-agents[mpi]', or omit the flag."
-    ) from None
+  process = subprocess.Popen(
+    command,
+    env={**os.environ, **dict.fromkeys(names, '1')},
+    # Or Ctrl-C would reach mpirun, too.
+    start_new_session=True,
+    # If this process is killed, the ranks save, too.
+    preexec_fn=lambda: stopping.follow_parent(signal.SIGUSR1),
+  )
   began = None
 
   def forward(number, unused_frame):

@@ -5,13 +5,12 @@ import functools
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from importlib import metadata
 
-from agents.run import errors
+from agents.run import mpi
 
 _PACKAGES = (
   'tensorflow numpy gymnasium gym pybullet gymnasium-robotics mujoco '
@@ -50,13 +49,9 @@ def resolve(command: Sequence[str]) -> list[str]:
   Raises:
     UsageError: If the command needs mpirun, which is not installed.
   """
-  beside = os.path.join(os.path.dirname(sys.executable), 'mpirun')
-  mpirun = shutil.which(beside) or shutil.which('mpirun')
-  if 'mpirun' in command and not mpirun:
-    raise errors.UsageError(
-      "This command needs mpirun; install it by: pip install '.[mpi]'."
-    )
-  known = {'python': sys.executable, 'mpirun': str(mpirun)}
+  known = {'python': sys.executable}
+  if 'mpirun' in command:
+    known['mpirun'] = mpi.find_mpirun('This command')
   return [known.get(x, x) for x in command]
 
 

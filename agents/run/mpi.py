@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import functools
 import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -89,6 +90,19 @@ def world() -> Any:
       f'or another --mpi of srun. If this is intended, unset {variable}.'
     )
   return MPI.COMM_WORLD
+
+
+def find_mpirun(what: str) -> str:
+  """Return the mpirun of this Python or of the system.
+
+  Raises:
+    UsageError: If there is none, which names what needs it.
+  """
+  beside = os.path.join(os.path.dirname(sys.executable), 'mpirun')
+  if mpirun := shutil.which(beside) or shutil.which('mpirun'):
+    return mpirun
+  how = errors.how_to_install('mpi')
+  raise errors.UsageError(f'{what} needs mpirun, which is missing: {how}.')
 
 
 def on_first_rank(comm: Any, function: Callable[[], _Result]) -> _Result:
