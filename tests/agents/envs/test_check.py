@@ -37,7 +37,7 @@ def test_tuples():
     (found,) = check.check('Pair-v0', ['ppo']).problems['ppo']
   finally:
     gymnasium.registry.pop('Pair-v0')
-  assert 'observation 1 in step 1 is NaN' in found
+  assert 'observation part 1 in step 1 is NaN' in found
 
 
 def test_what_is_right():

@@ -47,11 +47,11 @@ def one(shape, value, dtype=np.float64):
 
 REWARDS = {
   'text': (np.array(['a'] * LENGTH), 'reward is of type <U1'),
-  'bytes': (np.array([b'a'] * LENGTH), 'no number'),
+  'bytes': (np.array([b'a'] * LENGTH), 'not a number'),
   'dates': (np.arange(LENGTH).astype('datetime64[s]'), 'datetime64'),
   'durations': (np.arange(LENGTH).astype('timedelta64[s]'), 'timedelta64'),
   'complex': (np.ones(LENGTH, complex), 'complex128'),
-  'records': (np.zeros(LENGTH, [('a', 'f4')]), 'no number'),
+  'records': (np.zeros(LENGTH, [('a', 'f4')]), 'not a number'),
   'objects': (np.array([None] * LENGTH), 'object'),
   'vectors': (np.zeros((LENGTH, 3)), r'a reward has shape \[3\], but is one'),
   'columns': (np.zeros((LENGTH, 1)), r'a reward has shape \[1\]'),
