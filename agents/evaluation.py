@@ -172,11 +172,15 @@ class TrainedAgent(abc.ABC):
     """
 
   def _create(self, folder: str) -> str:
-    """Create the folder that `save` writes to, and return its path."""
+    """Create the folder that `save` writes to, and return its path.
+
+    Raises:
+      UsageError: If it is that of the run, empty, or cannot be written to.
+    """
     path = files.absolute(folder)
     if path == os.path.abspath(self.logdir) or not folder:
       raise errors.UsageError(
-        f'Cannot save to {folder!r}, which is the folder of the run, or none; '
+        f'Cannot save to {folder!r}, which is empty or the folder of the run; '
         'give a new folder.'
       )
     files.check_writable(path)

@@ -40,8 +40,8 @@ def claim(
     timestamp: Timestamp in the name of the run; the current time for new runs.
     overrides: Dict of values that the user has given.
     trust: `agents.run.references.Trust` in names that stored runs may contain.
-    env_processes: Whether environments are stepped in other processes, so that
-      one of the user takes its first step there, too.
+    env_processes: Whether environments are stepped in other processes. Then
+      the environment of a user takes its first step in one, too.
 
   Returns:
     Context of a `Run` with `config`, a locked AttrDict with the log directory
@@ -72,11 +72,11 @@ def claim(
       'the runs.'
     )
   known = path and folder.is_run(path)
+  try_env = functools.partial(_try_env, isolated=env_processes)
   pair = None
   if not known or given.get('env'):
-    pair = _try_env(_complete(name, config, None), env_processes)
+    pair = try_env(_complete(name, config, None))
     config['network'] = choose_network(config, given, pair[0])
-  try_env = functools.partial(_try_env, isolated=env_processes)
   return _claim(
     logdir, path, name, config, given, trust, pair, is_named, try_env
   )

@@ -16,12 +16,12 @@ def expand(path: str | bytes | os.PathLike[str]) -> str:
   """Return a path with the home of the user in place of `~`.
 
   Raises:
-    UsageError: If it is no path of this machine, but an address such as
-      gs://bucket, or no path at all, or if there is no such home.
+    UsageError: If it is not a path of this machine but an address, such as
+      gs://bucket, if it is not a path at all, or if there is no such home.
   """
   if not isinstance(path, str | bytes | os.PathLike):
     raise errors.UsageError(
-      f'{path!r:.80} is no path of a file or folder; give a text or a Path.'
+      f'{path!r:.80} is not a path; give a string or a pathlib.Path.'
     )
   path = os.path.expanduser(os.fsdecode(path))
   if re.match(r'[A-Za-z][\w+.-]+:/', path):

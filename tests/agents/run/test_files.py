@@ -95,7 +95,7 @@ def test_paths_that_are_none(path):
 def test_no_paths(path):
   """Those that programs pass on, such as a variable that is not set."""
   for load in (agents.load, planet.load, baselines_her.load, trained.load):
-    with pytest.raises(errors.UsageError, match='is no path of a file'):
+    with pytest.raises(errors.UsageError, match='is not a path'):
       load(path)
 
 
