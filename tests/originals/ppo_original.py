@@ -28,8 +28,8 @@ def prepare(
       provides the settings.
 
   Returns:
-    Function from a seed, the name of a configuration, and other settings to the
-    scores of all phases.
+    Function from a seed, the name of a configuration, whether each environment
+    has a process, and other settings, to the scores of all phases.
   """
   import gym
   import numpy as np
@@ -66,8 +66,16 @@ def prepare(
     _keep_spaces(wrapper)
   make, define = gym.make, utility.define_batch_env
 
-  def train(seed, name='pybullet_pendulum', **settings):
+  external = tools.wrappers.ExternalProcess
+
+  def train(seed, name='pybullet_pendulum', processes=False, **settings):
     count = itertools.count(1000 * seed)
+
+    class SeededProcess(external):
+      def __init__(self, constructor):
+        super().__init__(constructor)
+        # The process is a copy and has drawn this seed.
+        next(count)
 
     def make_seeded(name):
       env = make(name, disable_env_checker=True).unwrapped
@@ -81,9 +89,10 @@ def prepare(
 
     train_ppo.gym = types.SimpleNamespace(make=make_seeded)
     utility.define_batch_env = define_seeded
+    tools.wrappers.ExternalProcess = SeededProcess
     config = {**getattr(configs, name)(), **own, **settings}
     config = tools.AttrDict(config)
-    return train_ppo.train(config, False)
+    return train_ppo.train(config, processes)
 
   return train
 
@@ -97,7 +106,8 @@ def train(folder: str, flags: list[str], out: str) -> None:
   size = (
     configs.default()['update_every'] * getattr(configs, name)()['max_length']
   )
-  scores = run(int(given['seed']), name, steps=float(given['steps']))
+  processes = '--noenv_processes' not in flags
+  scores = run(int(given['seed']), name, processes, steps=float(given['steps']))
   with open(os.path.join(out, 'progress.csv'), 'w', buffering=1) as file_:
     file_.write('global_step,phase,mean_score\n')
     # Training and evaluation phases alternate and have the same size.
