@@ -202,6 +202,10 @@ class GymEnv(_Adapter):
     return image if image is None else np.asarray(image)
 
 
+# What MuJoCo gives for a motor without limits.
+_UNLIMITED = 1e10
+
+
 class DeepMindWrapper(Wrapper):
   """Adapter for a task of dm_control; observations are dictionaries.
 
@@ -243,19 +247,22 @@ class DeepMindWrapper(Wrapper):
   @functools.cached_property
   def action_space(self) -> Any:
     spec = self._env.action_spec()
-    ones = np.ones(spec.shape)
-    return spaces.box(spec.minimum * ones, spec.maximum * ones)
+    bounds = [x * np.ones(spec.shape) for x in (spec.minimum, spec.maximum)]
+    low, high = (
+      np.where(abs(x) < _UNLIMITED, x, np.sign(x) * np.inf) for x in bounds
+    )
+    return spaces.box(low, high)
 
   @functools.cached_property
   def _fit(self):
     return spaces.fitting(self.action_space)
 
   def seed(self, seed: int) -> None:
-    """Seed the environment and its action space."""
-    # Those of the suite have it in their task.
-    random = getattr(self._env, 'random_state', None) or self._env.task.random
-    random.seed(seed)
+    """Seed the environment, if it can be seeded, and its action space."""
     self.action_space.seed(seed)
+    random = _find_random(self._env)
+    if random is not None:
+      random.seed(seed)
 
   def reset(self) -> Any:
     return dict(self._env.reset().observation)
@@ -263,7 +270,11 @@ class DeepMindWrapper(Wrapper):
   def step(self, action: Any) -> tuple:
     time_step = self._env.step(self._fit(action))
     observ, reward = dict(time_step.observation), time_step.reward or 0
-    return observ, reward, time_step.last(), {'discount': time_step.discount}
+    done, info = time_step.last(), {'discount': time_step.discount}
+    if done and time_step.discount:
+      # What follows would count, so this is not the end of the task.
+      info['truncated'] = True
+    return observ, reward, done, info
 
   def render(self, mode: str = 'rgb_array') -> Any:
     """Return an image, uint8 [height, width, 3].
@@ -474,7 +485,9 @@ def adapt(env: Any) -> Any:
       'one.'
     )
   if _is_of_dm_control(env):
-    return DeepMindWrapper(env)
+    # Models of users often have only the free camera.
+    cameras = getattr(getattr(env.physics, 'model', None), 'ncam', 1)
+    return DeepMindWrapper(env, camera_id=0 if cameras else -1)
   return GymEnv(env)
 
 
@@ -734,6 +747,18 @@ def _prepare_dm_control(env):
   opengl.prepare(guard.find_name(env))
   # It has chosen how to render when it was imported.
   importlib.reload(importlib.import_module('dm_control._render'))
+
+
+def _find_random(env):
+  """Return the generator of an environment of dm_control, None if unknown."""
+  task = getattr(env, 'task', None)
+  for owner, name in (env, 'random_state'), (task, 'random'):
+    if isinstance(found := getattr(owner, name, None), np.random.RandomState):
+      return found
+  # A wrapper of the user need not forward everything.
+  parts = getattr(env, '__dict__', {}).values()
+  found = [_find_random(x) for x in parts if hasattr(x, 'action_spec')]
+  return next((x for x in found if x is not None), None)
 
 
 def _is_of_dm_control(env):

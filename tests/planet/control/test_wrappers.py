@@ -5,12 +5,13 @@ Numbers agree to 1e-5; names, types, errors and flags are the same.
 
 import os
 import types
+import unittest.mock
 
 import gymnasium
 import numpy as np
 import pytest
 
-from agents.envs import spaces
+from agents.envs import adapters, spaces
 from agents.run import errors
 from planet.control import wrappers
 from tests import golden, scripted_envs
@@ -331,6 +332,57 @@ def test_deepmind_composer():
   inner.action_spec = lambda: [1, 2]
   with pytest.raises(errors.UsageError, match='several agents'):
     wrappers.DeepMindWrapper(inner)
+
+
+def test_deepmind_motors_without_limits():
+  """MuJoCo gives them 1e10, to which no action should be scaled."""
+  inner = scripted_envs.FakeSuiteEnv()
+  inner.action_spec = lambda: types.SimpleNamespace(
+    minimum=np.array([-1e10, -2]), maximum=np.array([1e10, 3]), shape=(2,)
+  )
+  env = wrappers.DeepMindWrapper(inner)
+  assert env.action_space.low.tolist() == [-np.inf, -2]
+  assert env.action_space.high.tolist() == [np.inf, 3]
+  inner.step = received = unittest.mock.Mock(wraps=inner.step)
+  wrappers.NormalizeActions(env).step(np.float32([0.5, 0.5]))
+  assert received.call_args.args[0].tolist() == [0.5, 1.75]
+
+
+@pytest.mark.parametrize(
+  'discount, last, expected',
+  [
+    (1.0, True, True),
+    (0.0, True, None),
+    (None, True, None),
+    (1.0, False, None),
+  ],
+)
+def test_deepmind_time_limits(discount, last, expected):
+  """Only a discount of zero is the end of a task."""
+  inner = scripted_envs.FakeSuiteEnv()
+  step = types.SimpleNamespace(
+    **{**vars(inner.reset()), 'discount': discount, 'last': lambda: last}
+  )
+  inner.step = lambda action: step
+  _, _, done, info = wrappers.DeepMindWrapper(inner).step([0.0])
+  assert (done, info.get('truncated')) == (last, expected)
+
+
+def test_deepmind_in_a_wrapper_of_the_user():
+  """Seeds what is within, if that can be seeded; draws with any camera."""
+  inner = scripted_envs.FakeSuiteEnv()
+  outer = types.SimpleNamespace(
+    inner=inner, action_spec=inner.action_spec, physics=inner.physics
+  )
+  env = adapters.adapt(outer)
+  env.seed(3)
+  inner.task = types.SimpleNamespace(random=np.random.RandomState(0))
+  env.seed(3)
+  assert inner.task.random.rand() == np.random.RandomState(3).rand()
+  inner.physics.render = lambda height, width, camera_id: camera_id
+  for count, expected in (0, -1), (1, 0):
+    inner.physics.model = types.SimpleNamespace(ncam=count)
+    assert adapters.adapt(outer).render() == expected
 
 
 def test_external_process():
