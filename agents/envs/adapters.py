@@ -202,10 +202,6 @@ class GymEnv(_Adapter):
     return image if image is None else np.asarray(image)
 
 
-# What MuJoCo gives for a motor without limits.
-_UNLIMITED = 1e10
-
-
 class DeepMindWrapper(Wrapper):
   """Adapter for a task of dm_control; observations are dictionaries.
 
@@ -232,30 +228,9 @@ class DeepMindWrapper(Wrapper):
       )
     self._render_size = render_size
     self._camera_id = camera_id
-
-  @functools.cached_property
-  def observation_space(self) -> Any:
-    parts = {}
-    for key, spec in self._env.observation_spec().items():
-      is_image = getattr(spec, 'dtype', None) == np.uint8
-      bounds = (0, 255) if is_image else (-np.inf, np.inf)
-      low, high = (np.full(spec.shape, x) for x in bounds)
-      kind = np.uint8 if is_image else np.float32
-      parts[key] = spaces.box(low, high, kind)
-    return spaces.dictionary(parts)
-
-  @functools.cached_property
-  def action_space(self) -> Any:
-    spec = self._env.action_spec()
-    bounds = [x * np.ones(spec.shape) for x in (spec.minimum, spec.maximum)]
-    low, high = (
-      np.where(abs(x) < _UNLIMITED, x, np.sign(x) * np.inf) for x in bounds
-    )
-    return spaces.box(low, high)
-
-  @functools.cached_property
-  def _fit(self):
-    return spaces.fitting(self.action_space)
+    self.observation_space = _observed(env.observation_spec())
+    self.action_space = _acted(env.action_spec())
+    self._fit = spaces.fitting(self.action_space)
 
   def seed(self, seed: int) -> None:
     """Seed the environment, if it can be seeded, and its action space."""
@@ -288,6 +263,31 @@ class DeepMindWrapper(Wrapper):
       )
     height, width = self._render_size
     return self._env.physics.render(height, width, camera_id=self._camera_id)
+
+
+# What MuJoCo gives for a motor without limits.
+_UNLIMITED = 1e10
+
+
+def _observed(specs):
+  """Return the space of observations of dm_control."""
+  parts = {}
+  for key, spec in specs.items():
+    is_image = getattr(spec, 'dtype', None) == np.uint8
+    bounds = (0, 255) if is_image else (-np.inf, np.inf)
+    low, high = (np.full(spec.shape, x) for x in bounds)
+    kind = np.uint8 if is_image else np.float32
+    parts[key] = spaces.box(low, high, kind)
+  return spaces.dictionary(parts)
+
+
+def _acted(spec):
+  """Return the space of actions of dm_control."""
+  bounds = [x * np.ones(spec.shape) for x in (spec.minimum, spec.maximum)]
+  low, high = (
+    np.where(abs(x) < _UNLIMITED, x, np.sign(x) * np.inf) for x in bounds
+  )
+  return spaces.box(low, high)
 
 
 class AsGymnasium(gymnasium.Env):
@@ -442,7 +442,7 @@ def make(env_id: str, render_mode: str | None = None, /, **kwargs: Any) -> Any:
   if render_mode:
     kwargs['render_mode'] = render_mode
   try:
-    env = _make_gymnasium(resolved, kwargs)
+    env = GymnasiumEnv(_make_gymnasium(resolved, kwargs), env_id)
   except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
     raise errors.UsageError(
       f'Environment {resolved} needs a missing package: {error}'
@@ -462,7 +462,7 @@ def make(env_id: str, render_mode: str | None = None, /, **kwargs: Any) -> Any:
     when = 'in its module or constructor'
     raise guard.translate(error, env_id, when) from None
   _choose_opengl(env)
-  return GymnasiumEnv(env, env_id)
+  return env
 
 
 def adapt(env: Any) -> Any:
@@ -514,13 +514,15 @@ def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
     env = found
   name = name_of(env)
   kwargs.pop('max_episode_steps', None)
+  reading = guard.explained(name, 'while its attributes were read')
   if is_environment(env):
     if kwargs:
       raise errors.UsageError(
         f'The environment {name} exists already and takes no settings; omit '
         f'{", ".join(kwargs)}.'
       )
-    return _Borrowed(adapt(env))
+    with reading:
+      return _Borrowed(adapt(env))
   if not callable(env):
     raise errors.UsageError(
       f'The environment is {env!r:.80}; give an id, a function, or an '
@@ -538,13 +540,14 @@ def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
     raise errors.EnvError(
       f'{name} returns {made!r}; it must return an environment.'
     )
-  if isinstance(made, gymnasium.Env):
-    # Its images may not be needed.
-    with contextlib.suppress(errors.UsageError):
-      _choose_opengl(made)
-  elif render_mode and _is_of_dm_control(made):
-    _prepare_dm_control(made)
-  return adapt(made)
+  with reading:
+    if isinstance(made, gymnasium.Env):
+      # Its images may not be needed.
+      with contextlib.suppress(errors.UsageError):
+        _choose_opengl(made)
+    elif render_mode and _is_of_dm_control(made):
+      _prepare_dm_control(made)
+    return adapt(made)
 
 
 def create_rendering(env: Any, /, **kwargs: Any) -> tuple[Any, str]:

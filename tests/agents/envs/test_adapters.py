@@ -9,7 +9,7 @@ from gymnasium.envs.classic_control import PendulumEnv
 
 from agents.envs import adapters, opengl, spaces
 from agents.run.errors import EnvError, UsageError
-from tests import processes
+from tests import processes, scripted_envs
 
 
 @pytest.mark.parametrize(
@@ -327,6 +327,29 @@ def test_spaces_that_are_missing(kind, space):
 
   with pytest.raises(EnvError, match='The action_space of Mine is (None|<)'):
     adapters.create(Mine)
+
+
+class Unfinished(PendulumEnv):
+  """Has no space before a reset."""
+
+  observation_space = property(lambda self: 1 / 0)
+
+  def __init__(self):
+    pass
+
+
+class UnfinishedSuite(scripted_envs.FakeSuiteEnv):
+  def observation_spec(self):
+    return {'number': np.float64(3).no_such_thing}
+
+
+@pytest.mark.parametrize('make', [Unfinished, UnfinishedSuite])
+@pytest.mark.parametrize('use', [lambda make: make, lambda make: make()])
+def test_attributes_that_fail(make, use):
+  """Named as they are, also where Python would look elsewhere."""
+  words = 'read with (ZeroDivision|AttributeError.*no_such_thing)'
+  with pytest.raises(EnvError, match=words):
+    adapters.create(use(make))
 
 
 def test_close_that_fails(caplog):

@@ -371,8 +371,9 @@ def test_deepmind_time_limits(discount, last, expected):
 def test_deepmind_in_a_wrapper_of_the_user():
   """Seeds what is within, if that can be seeded; draws with any camera."""
   inner = scripted_envs.FakeSuiteEnv()
+  known = ('action_spec', 'observation_spec', 'physics')
   outer = types.SimpleNamespace(
-    inner=inner, action_spec=inner.action_spec, physics=inner.physics
+    inner=inner, **{x: getattr(inner, x) for x in known}
   )
   env = adapters.adapt(outer)
   env.seed(3)
