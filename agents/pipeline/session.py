@@ -39,6 +39,7 @@ from agents.run.schema import Count, Whole, setting
 
 _LOCK, _DONE = 'running.lock', 'done.lock'
 # A session is a package that knows what it holds.
+_PACKAGE = '__init__.py'
 _INIT = '''"""A session of agents.pipeline; see `loader`."""
 
 from .saam import loader
@@ -179,7 +180,7 @@ class Session:
     self.comm = mpi.world()
     self._command = shlex.join(['agents-session', *argv])
     self._tf_session: Any = None
-    self._created: str | None = None
+    self._created: folder.Run | None = None
     # Closed by `finalize`, in reverse order.
     self._open = contextlib.ExitStack()
     try:
@@ -276,12 +277,12 @@ class Session:
         f'Session {path} exists; resume it with --load-checkpoint={path} '
         '--resume, or choose another --session-name.'
       )
-    self._open.enter_context(folder.Run.open(path, _LOCK))
-    self._created = None if existed else path
+    run = self._open.enter_context(folder.Run.open(path, _LOCK))
+    self._created = run
     for child in ('checkpoints', 'monitor', 'tensorboard', 'modules'):
       os.makedirs(os.path.join(path, child), exist_ok=True)
-    open(os.path.join(base, '__init__.py'), 'a').close()
-    folder.mark(path, '__init__.py', _INIT)
+    open(os.path.join(base, _PACKAGE), 'a').close()
+    folder.mark(path, _PACKAGE, _INIT)
     folder.mark(path, 'saam.py', _SAAM)
     packages = toolbox.list_packages(self.params)
     copy_modules(path, [*packages, *self.args.save_modules])
@@ -463,8 +464,9 @@ class Session:
     try:
       self._open.close()
     finally:
-      if self._created:
-        shutil.rmtree(self._created, ignore_errors=True)
+      new = self._created
+      if new and new.folder and new.missing:
+        folder.remove(new.folder, new.missing, _PACKAGE)
 
   def finalize(self) -> None:
     """Close everything, even if a part fails to close.

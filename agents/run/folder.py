@@ -273,14 +273,27 @@ def removed_if_refused(
     raise
   except (errors.UsageError, errors.Failure, OSError):
     if missing and not has_begun():
-      folder = os.path.abspath(run)
-      shutil.rmtree(folder, ignore_errors=True)
-      # Others may have begun to write beside it.
-      with contextlib.suppress(OSError):
-        while folder != missing:
-          folder = os.path.dirname(folder)
-          os.rmdir(folder)
+      remove(run, missing)
     raise
+
+
+def remove(run: str, missing: str, beside: str = '') -> None:
+  """Remove the log directory of a new run, and the folders made for it.
+
+  Args:
+    run: Log directory.
+    missing: First part of its path that this process has created.
+    beside: Name of an empty file that this process has created beside it.
+  """
+  folder = os.path.abspath(run)
+  shutil.rmtree(folder, ignore_errors=True)
+  # Others may have begun to write beside it.
+  with contextlib.suppress(OSError):
+    while folder != missing:
+      folder = os.path.dirname(folder)
+      if beside and os.listdir(folder) == [beside]:
+        os.remove(os.path.join(folder, beside))
+      os.rmdir(folder)
 
 
 def find(base: str, marker: str, suffix: str = '') -> list[str]:

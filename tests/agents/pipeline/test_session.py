@@ -122,7 +122,7 @@ def test_session_that_cannot_start(tmp_path, capsys):
   repeal = '{"agents.mean.name": "tests.agents.pipeline.toy.MeanAgnt"}'
   assert start(tmp_path, '--repeal', repeal) == 2
   assert 'Did you mean MeanAgent' in capsys.readouterr().err
-  assert os.listdir(tmp_path / 'all') == ['__init__.py']
+  assert not os.listdir(tmp_path)
   assert start(tmp_path, max_iter=1) == 0
   path = tmp_path / 'all' / 'run'
   assert load(path, '--resume', '--repeal', repeal) == 2
@@ -148,7 +148,7 @@ def test_start_that_fails(tmp_path, monkeypatch, place, error):
     patch.setattr(place, fail)
     with contextlib.suppress(OSError):
       assert start(tmp_path) in (2, 130)
-  assert os.listdir(tmp_path / 'all') == ['__init__.py']
+  assert not os.listdir(tmp_path)
   assert start(tmp_path) == 0
 
 
