@@ -243,8 +243,11 @@ class Run:
     return lock
 
   def _has_begun(self):
+    """Return whether there is anything to keep, such as a whole episode."""
     own = {'PING', folder.LOCK, folder.LOCK + locks.LEASE}
-    return bool(set(os.listdir(self.logdir)) - own)
+    # Settings, and what was printed before the first episode.
+    own |= {'config.yaml', 'log.txt'}
+    return any(set(names) - own for _, _, names in os.walk(self.logdir))
 
   @contextlib.contextmanager
   def _pings(self):

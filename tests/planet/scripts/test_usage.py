@@ -189,10 +189,8 @@ def test_environments_that_make_mistakes(capsys, tmp_path, name, code, message):
   assert error.count('Error: ') == 1 + (name == 'Broken')
   assert message in re.search('^Error: (.*)$', error, re.MULTILINE).group(1)
   assert error.count('Traceback') == (name in ('Broken', 'Exit'))
-  # Mistakes in an episode show when the run has begun.
-  failure = tmp_path / 'run' / '00001' / 'FAIL'
-  assert failure.exists() == (name in ('Growing', 'Exit', 'InfoNone'))
-  assert (tmp_path / 'run').exists() == failure.exists()
+  # Also from the first episode: nothing is in the way of the mended one.
+  assert not os.listdir(tmp_path)
 
 
 def test_no_episodes_to_begin_with(capsys, tmp_path):
@@ -248,14 +246,18 @@ def test_changed_settings_on_resume(capsys, tmp_path):
   ):
     assert change in fail(capsys, tmp_path, *args)
   assert sorted(os.listdir(folder)) == ['PING', 'config.yaml']
+  (folder / 'PING').unlink()
   for text, message in (
-    ('config: cpu\nparams: {}\n', 'has format None, but'),
     ('version: 1\nupdate_every: 2\n', 'is not a PlaNet run; use the program'),
     ('config: [', 'Cannot read'),
     ('- 1', 'it is not a mapping'),
   ):
     (folder / 'config.yaml').write_text(text)
-    assert message in fail(capsys, tmp_path)
+    for logdir in (tmp_path, folder):
+      assert message in fail(capsys, logdir)
+    assert os.listdir(folder) == ['config.yaml']
+  (folder / 'config.yaml').write_text('config: cpu\nparams: {}\n')
+  assert 'has format None, but' in fail(capsys, tmp_path)
 
 
 def test_episodes_of_another_task(tmp_path):
