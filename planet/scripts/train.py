@@ -279,7 +279,12 @@ def check(args: Arguments) -> Arguments:
     args = dataclasses.replace(
       args, config=preset, params=params, objects={**args.objects, **objects}
     )
-  if not folder.is_run(_find_first(args.logdir)):
+  first = _find_first(args.logdir)
+  if folder.is_run(first):
+    # Before a worker leaves a heartbeat there.
+    stored = folder.read_settings(first)
+    folder.check_origin(first, stored, 'params', 'PlaNet')
+  else:
     _ = args.new
   return args
 
