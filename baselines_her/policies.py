@@ -92,9 +92,7 @@ def load(path: str | os.PathLike[str], trust: references.Trusted = None) -> Any:
   from baselines_her import tf_util
 
   trusted = references.parse(trust)
-  path = files.expand(path)
-  if os.path.isdir(path):
-    path = _find(path)
+  path = find(path)
   try:
     with tf_util.own_graph():
       if path.endswith('.json'):
@@ -126,8 +124,15 @@ def find_run(path: str | os.PathLike[str]) -> str:
   return run.removesuffix('/policies')
 
 
-def _find(folder: str) -> str:
-  """Return the path of the plain data in a folder, which may not exist."""
+def find(path: str | os.PathLike[str]) -> str:
+  """Return the file of a policy, the best one of a folder; see `load`.
+
+  Raises:
+    UsageError: If there is none.
+  """
+  folder = files.expand(path)
+  if not os.path.isdir(folder):
+    return folder
   best = os.path.join(folder, 'policies', BEST)
   own = os.path.join(folder, BEST)  # of --policy_dir
   for prefix in (os.path.join(folder, 'policy'), best, own):
@@ -138,7 +143,10 @@ def _find(folder: str) -> str:
       f'There is only a pickle in {folder}, which can run arbitrary code; if '
       f'you trust it, name the file itself: {best}.pkl.'
     )
-  return f'{best}.json'
+  raise errors.UsageError(
+    f'There is no policy in {folder}. A training saves the first one after its '
+    'first epoch; give the folder of such a run, or a policy file.'
+  )
 
 
 def _load_plain(prefix: str, trust: references.Trust) -> Any:

@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pytest
 
+from agents.run import errors
 from baselines_her import play, util
 from baselines_her import run as run_lib
 from tests import golden, processes
@@ -72,6 +73,9 @@ def test_bad_input(words, message):
 def test_bad_policies(tmp_path, capsys):
   assert play.run(['/none.pkl']) == 2
   assert 'There is no policy' in capsys.readouterr().err
+  # Before TensorFlow is loaded.
+  with pytest.raises(errors.UsageError, match=f'no policy in {tmp_path}. A'):
+    play.parse_args([str(tmp_path)])
   (tmp_path / 'bad.pkl').write_bytes(b'nonsense')
   assert play.run([str(tmp_path / 'bad.pkl')]) == 2
   assert 'Cannot load a policy' in capsys.readouterr().err

@@ -126,7 +126,7 @@ def test_wrong_observation(logdir):
 
 
 def test_nothing_to_load(tmp_path):
-  with pytest.raises(errors.UsageError, match='Cannot load a policy'):
+  with pytest.raises(errors.UsageError, match='There is no policy in'):
     baselines_her.load(str(tmp_path))
 
 
