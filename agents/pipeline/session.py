@@ -132,6 +132,8 @@ _EXCLUSIVE = (
   'load_checkpoint params',
   'load_checkpoint cpanel',
 )
+# What to do about a session that cannot be written to.
+_READ_ONLY = 'Copy the session elsewhere, or add --dry-run to write nothing.'
 # Flags that others leave without effect.
 _UNUSED = {
   'load_checkpoint': 'session_path',
@@ -202,6 +204,7 @@ class Session:
       path = files.absolute(args.load_checkpoint)
       session = checkpoints.find_session(path)
       if args.resume and not args.dry_run:
+        files.check_writable(session, _READ_ONLY)
         self._open.enter_context(folder.Run.open(session, _LOCK))
         checkpoint.recover_folders(os.path.join(session, 'checkpoints'))
       found = checkpoints.find_checkpoint(path, session, self._warnings.append)
@@ -248,7 +251,9 @@ class Session:
         return path
       if self.loaded:
         child = 'evaluations' if args.play else 'customs'
-        return self._create(os.path.join(self.loaded[0], child))
+        base = os.path.join(self.loaded[0], child)
+        files.check_creatable(base, _READ_ONLY)
+        return self._create(base)
       return self._create(args.session_path)
 
     # All ranks use the folder of checkpoints, only the first one the rest.

@@ -88,8 +88,12 @@ def atomic_write(filename: str, mode: str = 'w') -> Iterator[IO[Any]]:
     yield file_
 
 
-def check_writable(logdir: str) -> None:
+def check_writable(logdir: str, advice: str = 'Choose another one.') -> None:
   """Create a folder and check that it is writable.
+
+  Args:
+    logdir: Path of the folder.
+    advice: Sentence that says what to do if it is not.
 
   Raises:
     UsageError: If it is not, or TensorFlow cannot read files there.
@@ -108,19 +112,22 @@ def check_writable(logdir: str) -> None:
     tempfile.TemporaryFile(dir=logdir).close()
   except OSError as error:
     raise errors.UsageError(
-      f'Cannot write to the folder {logdir}: {error.strerror}. Choose '
-      'another one.'
+      f'Cannot write to the folder {logdir}: {error.strerror}. {advice}'
     ) from None
 
 
-def check_creatable(folder: str) -> None:
+def check_creatable(folder: str, *advice: str) -> None:
   """Check that a folder can be created, or is writable if it exists.
+
+  Args:
+    folder: Path of the folder.
+    *advice: See `check_writable`.
 
   Raises:
     UsageError: If it cannot.
   """
   missing = first_missing(folder)
-  check_writable(os.path.dirname(missing) if missing else folder)
+  check_writable(os.path.dirname(missing) if missing else folder, *advice)
 
 
 def first_missing(folder: str) -> str | None:

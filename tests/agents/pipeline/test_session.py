@@ -1,6 +1,7 @@
 """Folders of sessions, and which process may use them."""
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -298,6 +299,24 @@ def test_play(tmp_path, capsys):
   assert not os.listdir(path / 'evaluations' / child / 'checkpoints')
   assert load(path, '--custom') == 2
   assert 'has no method custom' in capsys.readouterr().err
+
+
+def test_session_that_is_read_only(tmp_path, monkeypatch, capsys):
+  """The sentence names the flag that plays it all the same."""
+  assert start(tmp_path, max_iter=1) == 0
+  path = tmp_path / 'all' / 'run'
+
+  def fail(**unused):
+    raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+  monkeypatch.setattr('tempfile.TemporaryFile', fail)
+  for action in ('--play', '--resume'):
+    assert load(path, action, '--play-episodes=1') == 2
+    error = capsys.readouterr().err
+    assert f'Error: Cannot write to the folder {path}: Read-only' in error
+    assert 'add --dry-run' in error
+    assert load(path, action, '--play-episodes=1', '--dry-run') == 0
+  assert not (path / 'evaluations').exists()
 
 
 @pytest.mark.parametrize(
