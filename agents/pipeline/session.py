@@ -132,6 +132,11 @@ _EXCLUSIVE = (
   'load_checkpoint params',
   'load_checkpoint cpanel',
 )
+# Nodes of a parameter tree; the last ones are those of `params.yaml`.
+_NODES = dict.fromkeys(
+  ('runner', 'tf', 'env', 'memory', 'agents', 'explorer')
+  + ('session_name', 'session_msg', 'session_cmd')
+)
 # What to do about a session that cannot be written to.
 _READ_ONLY = 'Copy the session elsewhere, or add --dry-run to write nothing.'
 # Flags that others leave without effect.
@@ -232,6 +237,10 @@ class Session:
         'derived from agents.pipeline.runner.Runner.'
       )
     self.runner = kind(self.params)
+    # Runners of users may read nodes of their own.
+    if not self.loaded and toolbox.is_own(self.runner):
+      for name in self.params:
+        errors.find('Node of the parameters', name, _NODES)
 
   def _open_folder(self):
     """Create or enter the folder; only the first rank keeps its path."""

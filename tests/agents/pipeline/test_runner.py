@@ -214,7 +214,28 @@ def test_memory_of_another_name(tmp_path, monkeypatch, capsys):
   monkeypatch.setattr(toy, 'gen_params', renamed)
   assert start(tmp_path) == 2
   assert "Memory 'train' is unknown" in capsys.readouterr().err
-  assert os.listdir(tmp_path / 'all') == ['__init__.py']
+  assert not os.listdir(tmp_path)
+
+
+def test_nodes_that_nobody_reads(tmp_path, monkeypatch, capsys):
+  """Refused with the nearest name, unless the runner is the user's own."""
+  made = toy.gen_params
+
+  class Own(runner.Runner):
+    pass
+
+  def more(cpanel):
+    tree = made(cpanel)
+    return {**tree, 'rnner': {'n_epochs': 9}}
+
+  monkeypatch.setattr(toy, 'gen_params', more)
+  assert start(tmp_path) == 2
+  error = capsys.readouterr().err
+  assert "'rnner' is unknown. Did you mean runner" in error
+  assert not os.listdir(tmp_path)
+  monkeypatch.setattr(toy, 'OwnRunner', Own, raising=False)
+  name = '{"runner.name": "tests.agents.pipeline.toy.OwnRunner"}'
+  assert start(tmp_path, '--repeal', name) == 0
 
 
 def make_runner(score, kind):
