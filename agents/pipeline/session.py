@@ -237,8 +237,8 @@ class Session:
         'derived from agents.pipeline.runner.Runner.'
       )
     self.runner = kind(self.params)
-    # Runners of users may read nodes of their own.
-    if not self.loaded and toolbox.is_own(self.runner):
+    # Classes of users may read nodes of their own.
+    if not self.loaded and not toolbox.list_foreign(self.params):
       for name in self.params:
         errors.find('Node of the parameters', name, _NODES)
 

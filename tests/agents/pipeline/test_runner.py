@@ -12,6 +12,7 @@ import pytest
 from agents import pipeline
 from agents.pipeline import checkpoints, gym_explorer, main, runner, toolbox
 from agents.pipeline.loader import Loader
+from agents.pipeline.params import ddpg_pendulum
 from agents.run import checkpoint, errors, schema
 from agents.tools.tf1 import tf
 from tests.agents import training_runs
@@ -218,24 +219,16 @@ def test_memory_of_another_name(tmp_path, monkeypatch, capsys):
 
 
 def test_nodes_that_nobody_reads(tmp_path, monkeypatch, capsys):
-  """Refused with the nearest name, unless the runner is the user's own."""
-  made = toy.gen_params
-
-  class Own(runner.Runner):
-    pass
-
-  def more(cpanel):
-    tree = made(cpanel)
-    return {**tree, 'rnner': {'n_epochs': 9}}
-
-  monkeypatch.setattr(toy, 'gen_params', more)
-  assert start(tmp_path) == 2
-  error = capsys.readouterr().err
-  assert "'rnner' is unknown. Did you mean runner" in error
+  """Refused with the nearest name; classes of users may read their own."""
+  for module in (ddpg_pendulum, toy):
+    made = module.gen_params
+    monkeypatch.setattr(
+      module, 'gen_params', lambda x, made=made: {**made(x), 'rnner': {}}
+    )
+  assert start(tmp_path, '--params', ddpg_pendulum.__name__) == 2
+  assert "'rnner' is unknown. Did you mean runner" in capsys.readouterr().err
   assert not os.listdir(tmp_path)
-  monkeypatch.setattr(toy, 'OwnRunner', Own, raising=False)
-  name = '{"runner.name": "tests.agents.pipeline.toy.OwnRunner"}'
-  assert start(tmp_path, '--repeal', name) == 0
+  assert start(tmp_path) == 0
 
 
 def make_runner(score, kind):
