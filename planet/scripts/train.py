@@ -279,12 +279,7 @@ def check(args: Arguments) -> Arguments:
     args = dataclasses.replace(
       args, config=preset, params=params, objects={**args.objects, **objects}
     )
-  first = _find_first(args.logdir)
-  if folder.is_run(first):
-    # Before a worker leaves a heartbeat there.
-    stored = folder.read_settings(first)
-    folder.check_origin(first, stored, 'params', 'PlaNet')
-  else:
+  if not folder.is_run(_find_first(args.logdir)):
     _ = args.new
   return args
 
