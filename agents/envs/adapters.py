@@ -205,6 +205,9 @@ class GymEnv(_Adapter):
 class DeepMindWrapper(Wrapper):
   """Adapter for a task of dm_control; observations are dictionaries.
 
+  Motors without limits have no bounds. A last step whose discount is not 0 is a
+  time limit, not the end of the task.
+
   Args:
     env: Result of `dm_control.suite.load`, or another environment of
       dm_control, such as those for locomotion and manipulation.

@@ -166,10 +166,14 @@ class Run:
             yield value
         self._check_conflict()
         folder.mark(self.logdir, 'DONE')
+      except errors.UsageError:
+        if not self._resumes:
+          # It may be a run of another program.
+          folder.unmark(self.logdir, 'PING')
+        raise
       except (
         WorkerConflict,
         stopping.StopRequested,
-        errors.UsageError,
         errors.WorkerDeath,
         locks.Lost,
         OSError,
