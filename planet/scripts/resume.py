@@ -282,7 +282,7 @@ def check(config: configs.Config, logdir: str, size: int = 1) -> configs.Config:
   _check_bias(config, shapes)
   needed = {key: shapes[key] for key in config.recorded_keys}
   _check_shapes(config, needed, logdir)
-  for directory in (config.train_dir, config.test_dir):
+  for directory in dict.fromkeys((config.train_dir, config.test_dir)):
     length = config.params.required_length
     episode_folder.check(directory, needed, length, rename=not offline)
   stored = {key: list(value) for key, value in shapes.items()}
@@ -393,6 +393,8 @@ def restore(
     shapes = {x: tuple(y) for x, y in config.source.shapes.items()}
   else:
     config, shapes = tasks.prepare(config, logdir, evaluates=True)
+    seen = ('action', *config.observation_keys)
+    _check_shapes(config, {key: shapes[key] for key in seen}, logdir)
   _check_bias(config, shapes)
   return Restored(path, config, shapes)
 

@@ -15,6 +15,8 @@ from planet.envs.collect_dataset import ACTION_REPEAT, SIMULATOR_STEPS
 from planet.tools import episode_files, loaders, numpy_episodes
 
 _logger = logging.getLogger(__name__)
+# What Dreamer stores to tell where an episode begins.
+_BEGIN = 'is_first'
 # Files that a message names.
 _MOST_NAMED = 5
 
@@ -29,8 +31,9 @@ def check(
 
   Renames those that cannot be, unless no readable one has the right shapes and
   length. Reads all arrays except images. Other data than the expected, such as
-  that of an earlier run, is not compared. Actions recorded elsewhere have to be
-  within [-1, 1].
+  that of an earlier run, is not compared. Files recorded elsewhere have to be
+  single episodes with actions within [-1, 1]; warns if a first action, which
+  led to the first observation, is not zero.
 
   Args:
     directory: Folder of .npz files; may be missing.
@@ -46,9 +49,11 @@ def check(
   expected = {x: _describe(x, y, np.dtype('u1')) for x, y in shapes.items()}
   unfit: dict[str, str] = {}
   short: dict[str, int] = {}
+  shifted: list[str] = []
   fit = 0
+  keys = {'reward', *expected, *(() if rename else (_BEGIN,))}
   for filename in loaders.list_episodes(directory):
-    contents = _inspect(filename, unfit, rename, {'reward', *expected})
+    contents = _inspect(filename, unfit, rename, keys)
     if contents is None:
       continue
     kinds, arrays = contents
@@ -59,7 +64,10 @@ def check(
     }
     difference = episode_files.compare(expected, found)
     if not (difference or rename):
-      difference = _find_wide_action(arrays['action'])
+      difference = _find_second_episode(arrays.get(_BEGIN))
+      difference = difference or _find_wide_action(arrays['action'])
+      if arrays['action'][0].any():
+        shifted.append(filename)
     if difference:
       unfit[filename] = difference
     elif (length := kinds['reward'].length) < min_length:
@@ -71,6 +79,16 @@ def check(
     unusable[filename] = episode_files.too_short(length, min_length)
   if not rename:
     _refuse(directory, unusable)
+    if shifted:
+      _logger.warning(
+        'The first action is not zero in %s of the episodes in %s, such as %s: '
+        'index t must hold the action and the reward that led to observation '
+        't. If it holds those that followed, shift both, as docs/offline.md '
+        'says.',
+        len(shifted),
+        directory,
+        os.path.basename(shifted[0]),
+      )
     return
   if short and not fit:
     filename, length = min(short.items(), key=lambda x: x[1])
@@ -88,6 +106,16 @@ def check(
     )
   for filename, reason in unusable.items():
     loaders.quarantine(filename, reason)
+
+
+def _find_second_episode(begins):
+  """Return in words where another episode begins, '' if none does."""
+  if begins is None or not (later := np.asarray(begins)[1:] > 0).any():
+    return ''
+  return (
+    f'{_BEGIN} is true at step {1 + int(np.argwhere(later)[0][0])}, where '
+    'another episode begins; give each episode a file of its own'
+  )
 
 
 def _find_wide_action(action):
@@ -140,7 +168,7 @@ def find_shapes(
     image_size: Height and width of images.
 
   Raises:
-    UsageError: If there is no such file, or its images or actions do not suit.
+    UsageError: If there is no such file, or its arrays do not suit.
   """
   unfit: dict[str, str] = {}
   for filename in loaders.list_episodes(directory):
@@ -160,11 +188,12 @@ def find_shapes(
         f'{image_size}: give [{image_size}, {image_size}, channels], or change '
         'image_size.'
       )
-    if len(shapes['action']) != 1:
-      raise errors.UsageError(
-        f'Actions in {filename} have shape {list(shapes["action"])}, but must '
-        'be vectors.'
-      )
+    for key in ('action', 'state'):
+      if len(shapes.get(key, (1,))) != 1:
+        raise errors.UsageError(
+          f'In {filename}, {key} has shape {list(shapes[key])} in each step, '
+          'but must be a vector.'
+        )
     return shapes
   _refuse(directory, unfit)
   raise errors.UsageError(

@@ -45,6 +45,18 @@ def test_evaluation_plays_nevertheless(tmp_path):
   assert config.test_collects.test_main_dummy.horizon == 3
 
 
+def test_evaluation_of_another_environment(tmp_path):
+  """What it was trained on is compared, such as recorded gray images."""
+  params = {'tasks': ['dummy'], **PARAMS}
+  stored = {'version': 1, 'config': 'debug', 'params': params}
+  stored['shapes'] = {'action': [2], 'reward': [], 'image': [32, 32, 1]}
+  files.write_yaml(str(tmp_path / 'config.yaml'), stored)
+  write_checkpoint(tmp_path)
+  message = r'trained with image of shape \[32, 32, 1\], but now it has'
+  with pytest.raises(errors.UsageError, match=message):
+    trained.restore(str(tmp_path))
+
+
 def process(folder, **changes):
   """Train in this process; returns what is shown of all epochs."""
   args = test_experiments.make_args(folder)
@@ -123,11 +135,23 @@ OTHER = {'env_id': 'Such-v0', 'seed': 3, 'info': np.array([{}]), 'low': [1, 2]}
 
 def test_other_arrays_from_elsewhere(tmp_path, caplog):
   """Ignored by the check, the reader and the count."""
-  record(tmp_path, 'a', **OTHER)
+  record(tmp_path, 'a', action=np.zeros((21, 2)), **OTHER)
   shapes = episode_folder.find_shapes(str(tmp_path), ['action', 'image'], 32)
   episode_folder.check(str(tmp_path), {**shapes, 'reward': ()}, rename=False)
   log = episode_folder.EpisodeLog(str(tmp_path))
   assert log.count_steps() == 20 and not caplog.records
+
+
+def test_first_action(tmp_path, caplog):
+  """Pointed out where it is not zero, as where actions follow observations."""
+  shapes = {'image': (32, 32, 3), 'action': (2,), 'reward': ()}
+  record(tmp_path, 'a', action=np.zeros((21, 2)), is_first=np.arange(21) == 0)
+  episode_folder.check(str(tmp_path), shapes, rename=False)
+  assert not caplog.records
+  record(tmp_path, 'b')
+  episode_folder.check(str(tmp_path), shapes, rename=False)
+  assert 'not zero in 1 of the episodes in' in caplog.text
+  assert 'such as b.npz' in caplog.text
 
 
 @pytest.mark.slow
@@ -149,6 +173,10 @@ WRONG = {
   'keys': (dict(action=None), 'b.npz: it has no action'),
   'dtype': (dict(image=np.zeros((21, 32, 32, 3))), 'b.npz: .*float64 instead'),
   'size': (dict(action=np.zeros((21, 3))), r'b.npz: .*action \[3\] instead'),
+  'several': (
+    dict(is_first=np.arange(21) % 12 == 0),
+    'b.npz: is_first is true at step 12',
+  ),
   'action': (dict(action=np.full((21, 2), 2)), 'b.npz: action is 2 at step 0'),
   'short': (
     dict(
@@ -171,6 +199,16 @@ def test_wrong_episodes_from_elsewhere(name, tmp_path):
   with pytest.raises(errors.UsageError, match=message):
     offline(tmp_path / 'run', recorded)
   assert sorted(os.listdir(recorded)) == ['a.npz', 'b.npz']
+
+
+@pytest.mark.parametrize('key', ['action', 'state'])
+@pytest.mark.parametrize('shape', [(), (4, 2)])
+def test_vectors_from_elsewhere(key, shape, tmp_path):
+  """Numbers and matrices are refused before the training."""
+  changes = {'state': np.zeros((21, 4)), key: np.ones((21, *shape))}
+  record(tmp_path, 'a', **changes)
+  with pytest.raises(errors.UsageError, match=f'a.npz, {key} has shape .* vec'):
+    episode_folder.find_shapes(str(tmp_path), ['action', 'state'], 32)
 
 
 def test_nothing_from_elsewhere(tmp_path):
