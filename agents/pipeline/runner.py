@@ -17,6 +17,7 @@ from agents.pipeline import logs, toolbox
 from agents.run import (
   errors,
   life,
+  mpi,
   random_state,
   references,
   schema,
@@ -120,22 +121,23 @@ class Runner:
     training = ['train', 'test'] if self._settings.test_act else ['train']
     wanted = ['eval'] if session.is_playing else training
     nodes = find_nodes(self.params, wanted)
-    self.memory = {
-      mode: part(x, f'memory {mode!r}')(session, mode)
-      for mode, x in nodes['memory'].items()
-    }
+    # If a part fails on one rank, all of them end, and the first cleans up.
+    on_all = functools.partial(mpi.on_all_ranks, session.comm)
+    self.memory = on_all(
+      lambda: {
+        mode: part(x, f'memory {mode!r}')(session, mode)
+        for mode, x in nodes['memory'].items()
+      }
+    )
     self.agents = {
       name: part(x, f'agent {name!r}')(
         session, self.memory, name=name, **find_parts(x, name)
       )
       for name, x in nodes['agents'].items()
     }
-    self.explorer = {}
-    for mode, x in nodes['explorer'].items():
-      if mode in wanted:
-        create = part(x, f'explorer {mode!r}')
-        self.explorer[mode] = create(session, self.agents, mode=mode)
-        session.on_close(self.explorer[mode].close)
+    self.explorer: dict[str, Any] = {}
+    explorers = {x: y for x, y in nodes['explorer'].items() if x in wanted}
+    on_all(lambda: self._create_explorers(explorers))
     self._check_score()
     self._check_parts()
     self._initialize()
@@ -292,6 +294,12 @@ class Runner:
     """Restore the result of `state_dict`."""
     self.state.update(state)
     self._began = time.monotonic()
+
+  def _create_explorers(self, nodes):
+    for mode, x in nodes.items():
+      create = toolbox.get_part(x, f'explorer {mode!r}')
+      self.explorer[mode] = create(self.session, self.agents, mode=mode)
+      self.session.on_close(self.explorer[mode].close)
 
   def _check_score(self):
     """Refuse a score that is never recorded; parts of users record any."""

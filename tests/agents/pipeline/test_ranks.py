@@ -77,3 +77,15 @@ def test_errors_end_all_ranks(tmp_path, args, code, words):
   assert result.code == code, result.output
   assert result.output.count(words) == 1, result.output
   assert 'Traceback' not in result.output
+
+
+def test_part_that_fails_on_one_rank(tmp_path):
+  """The first rank says so and removes the folder of the session."""
+  result = run(
+    *('--params', 'tests.agents.pipeline.toy', '--session-path'),
+    *(str(tmp_path / 'all'), '--cpanel', '{fail_rank: 1, fail_at: start}'),
+  )
+  assert result.code == 1, result.output
+  words = 'Error: Rank 1: The explorer of rank 1 is not there.'
+  assert result.output.count(words) == 1, result.output
+  assert not any(tmp_path.iterdir())

@@ -85,6 +85,8 @@ class NumberExplorer(ExplorerBase):
     self._fail_at = fail_at
     self._pause, self._scale, self._fail_rank = pause, scale, fail_rank
     self.closed = False
+    if fail_at == 'start' and session.comm.Get_rank() == fail_rank:
+      raise errors.EnvError(f'The explorer of rank {fail_rank} is not there.')
 
   def update(self):
     rank = self.session.comm.Get_rank()
