@@ -71,43 +71,39 @@ def claim(
       f'directory of a run, {path}; omit --timestamp, or give the folder of '
       'the runs.'
     )
-  known = path and folder.is_run(path)
-  try_env = functools.partial(_try_env, isolated=env_processes)
-  pair = None
-  if not known or given.get('env'):
-    pair = try_env(_complete(name, config, None))
-    config['network'] = choose_network(config, given, pair[0])
-  return _claim(
-    logdir, path, name, config, given, trust, pair, is_named, try_env
-  )
+  found = None
+  if not (path and folder.is_run(path)) or given.get('env'):
+    found = _try_env(_complete(name, config, None), env_processes)
+    config['network'] = choose_network(config, given, found[0])
 
-
-@contextlib.contextmanager
-def _claim(logdir, path, name, config, given, trust, pair, is_named, try_env):
-  with _choose(logdir, path, name, config, given) as run:
-    path = run.folder
-    if run.settings:
-      configs.check_origin(path, run.settings)
-      trust = trust.and_typed([given.get('env')])
-      if path == logdir and is_named:
-        _check_name(run, name, config, given)
-      config = configs.from_plain(_merge(run, given), trust, path)
-    elif path:
-      run.enter_context(
-        folder.removed_if_refused(
-          path, run.missing, lambda: folder.is_run(path)
+  @contextlib.contextmanager
+  def open_run():
+    merged = config
+    with _choose(logdir, path, name, config, given) as run:
+      if run.settings:
+        configs.check_origin(run.folder, run.settings)
+        if run.folder == logdir and is_named:
+          _check_name(run, name, config, given)
+        trusted = trust.and_typed([given.get('env')])
+        merged = configs.from_plain(_merge(run, given), trusted, run.folder)
+      elif run.folder:
+        run.enter_context(
+          folder.removed_if_refused(
+            run.folder, run.missing, lambda: folder.is_run(run.folder)
+          )
         )
-      )
-    pair = pair or try_env(config)
-    known = (run.settings or {}).get('spaces')
-    if run.step and known and known != pair:
-      raise errors.UsageError(
-        f'The spaces of the environment of the run in {path} have changed; '
-        'start a new run in another log directory.'
-      )
-    run.config = _complete(name, {**config, 'spaces': pair}, path)
-    run.over = _find_end(run)
-    yield run
+      pair = found or _try_env(merged, env_processes)
+      known = (run.settings or {}).get('spaces')
+      if run.step and known and known != pair:
+        raise errors.UsageError(
+          f'The spaces of the environment of the run in {run.folder} have '
+          'changed; start a new run in another log directory.'
+        )
+      run.config = _complete(name, {**merged, 'spaces': pair}, run.folder)
+      run.over = _find_end(run)
+      yield run
+
+  return open_run()
 
 
 def prepare(
