@@ -170,11 +170,15 @@ def from_observation(value: Any, space: Any) -> np.ndarray:
     space: Its space, for which `is_image` is true. Floats are scaled from its
       bounds.
   """
-  image = put_channels_last(np.asarray(value))
+  return to_bytes(put_channels_last(np.asarray(value)), space)
+
+
+def to_bytes(image: np.ndarray, space: Any) -> np.ndarray:
+  """Return an observed image as uint8, see `from_observation`."""
   if np.dtype(space.dtype) != np.uint8:
     low, high = float(space.low.min()), float(space.high.max())
-    image = (image.astype(np.float64) - low) / max(high - low, 1e-12)
-    image = np.clip(image, 0, 1) * 255
+    image = (image.astype(np.float64) - low) * (255 / max(high - low, 1e-12))
+    image = np.rint(np.clip(image, 0, 255))
   return image.astype(np.uint8)
 
 
@@ -283,8 +287,8 @@ def with_known_dtype(image: Any) -> np.ndarray:
 def convert(image: np.ndarray, dtype: Any) -> np.ndarray:
   """Return an image as bytes, or as float32 in [0, 1].
 
-  Floats are multiplied by 255 and truncated to bytes; bytes are divided by 255
-  to become floats.
+  Floats are multiplied by 255 and truncated to bytes, as in the original; bytes
+  are divided by 255 to become floats.
 
   Args:
     image: Rendered image.

@@ -171,10 +171,6 @@ def _shape(space):
 def _to_bytes(value, space, name):
   """Image in bytes; other numbers are scaled from the bounds of the space."""
   image = np.asarray(value).reshape(_shape(space))
-  if _is_bytes(space):
-    return image.astype(np.uint8)
   if image.dtype.kind == 'f':
     guard.check_finite(image, 'observation', name)
-  low, high = float(space.low.min()), float(space.high.max())
-  scaled = (image.astype(np.float64) - low) * (255 / max(high - low, 1e-12))
-  return np.rint(np.clip(scaled, 0, 255)).astype(np.uint8)
+  return images.to_bytes(image, space)

@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from agents.envs import images
 from agents.run import errors
 from planet.envs import constructors, gym_pixels, interface
 
@@ -146,6 +147,13 @@ def test_images_that_are_observed(low, high, shape):
     assert reader.read(as_bytes).shape == (32, 32, 3)
     with pytest.raises(errors.UsageError, match='but the environment of'):
       reader.read(image * 2 + (high - low))
+
+
+def test_bytes_as_floats_stay_the_same():
+  as_bytes = np.arange(768, dtype=int).reshape(16, 16, 3) % 256
+  space = Box(-1, 1, as_bytes.shape, np.float32)
+  found = images.from_observation(np.float32(as_bytes) / 127.5 - 1, space)
+  assert np.array_equal(found, as_bytes)
 
 
 @pytest.mark.parametrize(
