@@ -49,12 +49,11 @@ def describe(env: Any) -> dict[str, Any]:
   Raises:
     UsageError: If the kind of a space is not supported.
   """
-  spec = getattr(env, 'spec', None)
   return {
     'env_type': type(getattr(env, 'unwrapped', env)).__name__,
     'observation_space': spaces.describe(env.observation_space),
     'action_space': spaces.describe(env.action_space),
-    'max_episode_steps': getattr(spec, 'max_episode_steps', None),
+    'max_episode_steps': contract.find_time_limit(env),
   }
 
 
