@@ -405,8 +405,7 @@ def _define_ppo(params, name, node, env, notes):
     'ppo': ppo,
   }
   tree = ppo_pendulum.gen_params(panel)
-  env.clear()
-  env.update(tree['env'])
   if name != 'agent':
     notes.append(f'The agent {name} is called agent.')
-  return {x: tree[x] for x in ('memory', 'agents', 'explorer')}
+  names = 'env', 'memory', 'agents', 'explorer'
+  return {x: tree[x] for x in names}
