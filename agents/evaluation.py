@@ -225,10 +225,10 @@ class TrainedAgent(abc.ABC):
   def _restore(self, graph: Any, variables: Iterable[Any], path: str) -> None:
     """Open a session of a graph with the weights of a checkpoint."""
     from agents import utility
+    from agents.tools import devices
     from agents.tools.tf1 import tf
 
-    growing = tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))
-    self._sess = tf.Session(graph=graph, config=growing)
+    self._sess = tf.Session(graph=graph, config=devices.session_options())
     with graph.as_default():
       self._saver = utility.define_saver(variables=variables)
       utility.initialize_variables(self._sess, None, None)

@@ -368,8 +368,9 @@ def _session_options(cores, threads=None):
     cores: Number of cores for this process alone, see `mpi.HostShare`.
     threads: Number of threads for an operation, one per core by default.
   """
-  options = tf.ConfigProto(allow_soft_placement=True)
-  options.gpu_options.allow_growth = True
+  from agents.tools import devices
+
+  options = devices.session_options()
   if threads or 'TF_NUM_INTRAOP_THREADS' not in os.environ:
     options.intra_op_parallelism_threads = threads or max(1, round(cores))
   if 'TF_NUM_INTEROP_THREADS' not in os.environ:

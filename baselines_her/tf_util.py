@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from agents.run import errors, files, random_state
+from agents.tools import devices
 from agents.tools.tf1 import CallableOptions, tf
 from baselines_her import util
 
@@ -36,12 +37,10 @@ def make_session(
     graph: Graph of the session; the default one if not given.
   """
   threads = num_cpu or int(os.getenv('RCALL_NUM_CPU', os.cpu_count() or 1))
-  config = config or tf.ConfigProto(
-    allow_soft_placement=True,
-    inter_op_parallelism_threads=threads,
-    intra_op_parallelism_threads=threads,
-    gpu_options=tf.GPUOptions(allow_growth=True),
-  )
+  if config is None:
+    config = devices.session_options()
+    config.inter_op_parallelism_threads = threads
+    config.intra_op_parallelism_threads = threads
   kind = tf.InteractiveSession if make_default else tf.Session
   return kind(config=config, graph=graph)
 

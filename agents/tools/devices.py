@@ -1,4 +1,4 @@
-"""Report the device that computes, or why the GPU is not used."""
+"""The device that computes: which it is, why no GPU, options of sessions."""
 
 import contextlib
 import ctypes
@@ -28,6 +28,13 @@ def describe(use_gpu: bool = True) -> str:
     f'Computing on the CPU, although there is a GPU ({present[0]}): '
     f'{explain()}.'
   )
+
+
+def session_options() -> tf.ConfigProto:
+  """Return session options: a GPU computes what it can, with growing memory."""
+  options = tf.ConfigProto(allow_soft_placement=True)
+  options.gpu_options.allow_growth = True
+  return options
 
 
 def compute_capability() -> tuple[int, int] | None:

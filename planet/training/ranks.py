@@ -161,8 +161,7 @@ class Ranks:
 
     TF_NUM_INTRAOP_THREADS overrides the number of threads.
     """
-    options = tf.ConfigProto(allow_soft_placement=True)
-    options.gpu_options.allow_growth = True
+    options = devices.session_options()
     if self.size == 1:
       return options
     if 'TF_NUM_INTRAOP_THREADS' not in os.environ:
