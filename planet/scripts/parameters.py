@@ -44,21 +44,6 @@ Scope = Annotated[str, pydantic.StringConstraints(pattern='^[A-Za-z0-9_./-]+$')]
 _MODELS = 'rssm', 'ssm', 'drnn'
 Loader = Literal['cache', 'recent', 'scan', 'reload', 'dummy']
 _ACTIVATIONS = 'relu', 'elu', 'tanh', 'swish', 'softplus', 'none'
-
-
-# Everything that a model can predict with the tasks of this project.
-_HEADS = (
-  'image',
-  'vector',
-  'reward',
-  'state',
-  'position',
-  'velocity',
-  'touch',
-  'height',
-  'orientations',
-  'to_target',
-)
 _NETWORKS = (
   'conv_ha',
   'conv_small',
@@ -635,11 +620,16 @@ def find_unused(params: Parameters, heads: Collection[str]) -> list[str]:
   domains = {tasks_lib.find_row(x).domain for x in params.tasks}
   sees, plays = params.observations != 'vector', not params.train_episodes
   collects = [*params.train_collects, *params.test_collects]
-  scales = params.model_extra or {}
-  # Prefixes of names, and whether they have an effect.
+  is_noisy = plays and (
+    params.train_action_noise or any('action_noise' in x for x in collects)
+  )
+  ramps = params.action_noise_ramp or any(
+    'action_noise_ramp' in x for x in collects
+  )
+  # Names, and whether they have an effect.
   used = {
     'loader_every': scans,
-    'loader_max_': scans,
+    'loader_max_bytes': scans,
     'loader_max_episodes': params.loader == 'scan',
     'loader_window': False,
     'bound_action': False,
@@ -650,25 +640,25 @@ def find_unused(params: Parameters, heads: Collection[str]) -> list[str]:
     'network': sees,
     'model_layers': params.model == 'rssm',
     'future_rnn': params.model == 'rssm',
-    'drnn_': params.model == 'drnn',
+    **{
+      x: params.model == 'drnn' for x in params.names() if x.startswith('drnn_')
+    },
     'camera_id': sees and domains - {'gym', 'dummy'},
     'state_diagnostics': not params.state_diagnostics
     or {*heads} - {'image', 'vector', 'reward'},
     'checkpoint_every': params.test_steps,
-    **dict.fromkeys(('collect_every', 'collect_batch', 'num_seed'), plays),
-    'action_noise_': plays
-    and (
-      params.train_action_noise or any('action_noise' in x for x in collects)
-    ),
-    'action_noise_min': params.action_noise_ramp
-    or any('action_noise_ramp' in x for x in collects),
+    'collect_every': plays,
+    'collect_batch': plays,
+    'num_seed_episodes': plays,
+    'action_noise_ramp': is_noisy,
+    'action_noise_min': is_noisy and ramps,
     'env': 'gym' in domains,
-    **{f'{head}_loss_scale': head in heads for head in _HEADS},
-    **{x: x.removesuffix('_loss_scale') in heads for x in scales},
   }
-  unused = tuple(name for name, has_effect in used.items() if not has_effect)
   given = {x.partition('.')[0] for x in params.model_fields_set}
-  return sorted(x for x in given if x.startswith(unused))
+  for name in given:
+    if name.endswith('_loss_scale'):
+      used[name] = name.removesuffix('_loss_scale') in heads
+  return sorted(x for x in given if not used.get(x, True))
 
 
 def describe() -> str:
