@@ -206,7 +206,7 @@ def define_saver(
       if not any(re.match(pattern, x.name) for pattern in exclude or ())
     ]
   kwargs = {
-    'keep_checkpoint_every_n_hours': 5,
+    'keep_checkpoint_every_n_hours': 5,  # of the original
     'save_relative_paths': True,
     **kwargs,
   }

@@ -104,7 +104,7 @@ def prepare(
     Dict of arguments of `train`.
   """
   comm = mpi.world()
-  offset = 1000000 * comm.Get_rank()
+  offset = 1000000 * comm.Get_rank()  # as in the original
   tf_util.set_global_seeds(None if seed is None else seed + offset)
   values = values.complete(task.time_limit, env.num_envs)
   config.log_params({'env_name': task.name, **dict(values)})

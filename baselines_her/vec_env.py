@@ -240,8 +240,8 @@ def make_vec_env(
     env_id: See `make_env`.
     env_type: See `make_env`.
     num_env: Number of environments.
-    seed: Seed; environment i of rank r uses `seed + 10000 r + i`. None for
-      random seeds.
+    seed: Seed; environment i of rank r uses `seed + 10000 r + i`, as in the
+      original. None for random seeds.
     wrapper_kwargs: Unused.
     env_kwargs: See `make_env`.
     start_index: Number of the first environment.

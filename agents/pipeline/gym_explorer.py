@@ -261,9 +261,9 @@ class GymExplorer(base.ExplorerBase):
 
   def _make_workers(self):
     settings, session = self._settings, self.session
-    # The runner seeds each MPI rank, so each has different episodes.
     if self.mode == 'train' and not session.is_loading:
       env_config.try_wrappers(settings.env)
+    # Ranks have different episodes; the runner gives them the same distance.
     first_seed = (settings.seed or 0) + 1000000 * session.comm.Get_rank()
     csv_folder = session.folder(os.path.join('monitor', self.mode))
     video_folder = session.folder('videos') if settings.record else None

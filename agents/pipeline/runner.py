@@ -115,7 +115,7 @@ class Runner:
     self.session = session
     seed = self._settings.randargs.get('seed')
     if seed is not None:
-      seed += 1000000 * session.comm.Get_rank()
+      seed += 1000000 * session.comm.Get_rank()  # as in HER
     random_state.set_seeds(seed)
     part = toolbox.get_part
     training = ['train', 'test'] if self._settings.test_act else ['train']

@@ -104,7 +104,8 @@ class Trainer(phases.PhaseMachine):
     """
     variables = filter_variables(include, exclude)
     saver = utility.define_saver(
-      variables=variables, keep_checkpoint_every_n_hours=2
+      variables=variables,
+      keep_checkpoint_every_n_hours=2,  # of the original
     )
     if load:
       self._loaders.append((saver, variables, logdir, checkpoint))
