@@ -99,8 +99,9 @@ class TrainedAgent(abc.ABC):
     Raises:
       UsageError: If the agent is closed.
       ValueError: If the observation does not have the parts and shape of the
-        training, is infinite or NaN, an image has values out of range, or the
-        numbers of observations, states and starts of episodes differ.
+        training, is infinite or NaN, an image has values out of range, a batch
+        is empty, a state is not one that the agent returns, or the numbers of
+        observations, states and starts of episodes differ.
     """
     if self._closed:
       raise errors.UsageError(_CLOSED)
@@ -113,10 +114,13 @@ class TrainedAgent(abc.ABC):
     if count is None:
       state = self._state if state is None else state
       state = None if np.any(episode_start) else state
+      self._check_states([state])
       single = _map(lambda x: x[None], observation, self.observation_space)
       actions, states = self._act(single, [state], deterministic)
       self._state = states and states[0]
       return actions[0], self._state
+    if not count:
+      raise ValueError('The batch has no rows; give at least one observation.')
     states = [None] * count if state is None else state
     given = len(states) if hasattr(states, '__len__') else 1
     if given != count:
@@ -128,6 +132,7 @@ class TrainedAgent(abc.ABC):
       )
     starts = np.broadcast_to(starts, rows)
     states = [None if start else x for x, start in zip(states, starts)]
+    self._check_states(states)
     return self._act(observation, states, deterministic)
 
   def make_env(self, render_mode: str | None = None) -> gymnasium.Env:
@@ -238,6 +243,26 @@ class TrainedAgent(abc.ABC):
     """Return an observation, or a batch, in the form of its space."""
     check_alone(observation, self.observation_space)
     return _map(guard.to_array, observation, self.observation_space)
+
+  def _initial_state(self) -> Any:
+    """Return the state of one row as an episode starts, None without states.
+
+    It is an array, or a list of arrays.
+    """
+    return None
+
+  def _check_states(self, states):
+    """Raise a ValueError unless states have the form of the initial one."""
+    initial = self._initial_state()
+    if initial is None:
+      return
+    expected = _shapes_of(initial, initial)
+    for state in states:
+      if state is not None and _shapes_of(state, initial) != expected:
+        raise ValueError(
+          f'The state is {state!r:.80}, but must be one that predict has '
+          'returned, for a batch a list of them; or None as an episode starts.'
+        )
 
   @abc.abstractmethod
   def _act(
@@ -415,6 +440,14 @@ def check_alone(observation: Any, space: Any) -> None:
       'The observation is a pair with an info, as reset() of an environment '
       'returns it; give only its first part.'
     )
+
+
+def _shapes_of(state, initial):
+  """Shapes of the arrays in a state; None if it is none of the initial kind."""
+  try:
+    return [np.shape(x) for x in (state if type(initial) is list else [state])]
+  except (TypeError, ValueError):
+    return None
 
 
 def _check_parts(value, space):

@@ -105,6 +105,10 @@ class PPO(TrainedAgent):
     except images.BadImage as error:
       raise errors.UsageError(str(error)) from None
 
+  def _initial_state(self):
+    size = self._state_size
+    return np.zeros([1, size], np.float32) if size else None
+
   def _act(self, observation, states, deterministic):
     if not self._layout.unchanged:
       rows = [
@@ -117,9 +121,8 @@ class PPO(TrainedAgent):
       observ = observ.astype(np.float32, copy=False)
     args = [observ, not deterministic]
     if self._state_size:
-      blank = np.zeros([1, self._state_size], np.float32)
-      blanks = [blank if x is None else x for x in states]
-      args.append(np.concatenate(blanks))
+      initial = self._initial_state()
+      args.append(np.concatenate([initial if x is None else x for x in states]))
     actions, *after = self._decide(*args)
     actions = self._ranges.clipped_action(actions)
     return actions, list(after[0][:, None]) if after else None

@@ -225,6 +225,8 @@ def test_agents_of_sessions(tmp_path):
     assert noisy in agent.action_space and noisy != best
     later, _ = agent.predict(observation, state)
     assert later != noisy
+    with pytest.raises(ValueError, match='one that predict has returned'):
+      agent.predict(observation, [state])
     result = evaluation.evaluate(agent, episodes=1, seed=0)
     assert result.lengths == [200]
     for _ in range(2):

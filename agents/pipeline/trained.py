@@ -121,6 +121,9 @@ class DDPG(TrainedAgent):
       observation = found[self._key]
     return super()._read(observation)
 
+  def _initial_state(self):
+    return np.zeros(self.action_space.shape)
+
   def _act(self, observation, states, deterministic):
     if self._normalizer:
       known = {self._key: observation}

@@ -200,6 +200,9 @@ class PlaNet(TrainedAgent):
     images = observations[:, : math.prod(self._image)]
     return images.reshape(-1, *self._image).astype(np.uint8)
 
+  def _initial_state(self):
+    return [np.zeros(x.shape.as_list()) for x in self._memory]
+
   def _act(self, observation, states, deterministic):
     # Planning takes all the time, with the default planner on a CPU as much
     # for a batch at once, and equal seeds give equal plans row by row.
@@ -208,8 +211,8 @@ class PlaNet(TrainedAgent):
     return actions, [x for _, x in rows]
 
   def _plan(self, observation, state, deterministic):
-    blank = [np.zeros(x.shape.as_list()) for x in self._memory]
-    feed = dict(zip(self._memory, state or blank))
+    state = self._initial_state() if state is None else state
+    feed = dict(zip(self._memory, state))
     feed[self._observ] = observation[None]
     if not deterministic:
       feed[self._scale] = self._exploration

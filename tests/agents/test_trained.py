@@ -98,6 +98,11 @@ def test_recurrent_state(recurrent):
     given, _ = agent.predict(observation, state, deterministic=True)
     agent.reset()
     anew, _ = agent.predict(observation, deterministic=True)
+    for wrong in ([state], state[:, :2], 'state', 5, {}, [[1, 2], [3]]):
+      with pytest.raises(ValueError, match='one that predict has returned'):
+        agent.predict(observation, wrong)
+      with pytest.raises(ValueError, match='one that predict has returned'):
+        agent.predict([observation] * 2, [None, wrong])
   assert remembered == given != first
   assert anew == first
 
@@ -213,6 +218,8 @@ def test_wrong_observation(logdir):
         agent.predict(wrong)
     with pytest.raises(ValueError, match='1 states for 2 rows'):
       agent.predict(np.zeros([2, 3]), 5)
+    with pytest.raises(ValueError, match='The batch has no rows'):
+      agent.predict(np.zeros([0, 3]))
     for mode in ('typo', 'human', 5):
       with pytest.raises(errors.UsageError, match="give 'rgb_array'"):
         agent.make_env(mode)

@@ -101,6 +101,9 @@ def test_state_and_noise(logdir):
     # The planner draws its candidates from the same seed.
     with planet.load(logdir, seed=1) as agent:
       action, state = agent.predict(images[0], deterministic=deterministic)
+      for wrong in (state[:1], state[0], [np.zeros(2) for _ in state], 'a'):
+        with pytest.raises(ValueError, match='one that predict has returned'):
+          agent.predict(images[1], wrong)
       if use_state:
         agent.reset()
       following, _ = agent.predict(
