@@ -355,14 +355,10 @@ def _try_env(config, isolated=True):
     adapters.portable(name),
     settings=config.get('env_settings'),
   )
-  if isolated and _may_render(name) and hosts.can_be_sent(create):
-    # OpenGL in software and TensorFlow crash in the same process.
-    return probe.inspect(create, look)['spaces']
-  created = create()
-  try:
-    return look(created)['spaces']
-  finally:
-    created.close()
+  # OpenGL in software and TensorFlow crash in the same process.
+  apart = isolated and _may_render(name) and hosts.can_be_sent(create)
+  inspect = probe.inspect if apart else probe.inspect_here
+  return inspect(create, look)['spaces']
 
 
 def _may_render(env):
