@@ -196,6 +196,8 @@ class Plan:
     self._unseen: list[str] = []
     self._run = checkpoints.Run(self.folder)
     comm = mpi.world()
+    # Twice: what is not trusted is refused before the environment is created,
+    # which may suggest other defaults.
     self._use(mpi.on_first_rank(comm, self._settle))
     self._env = self._params['env_name'] if args.env is None else args.env
     self._task = mpi.on_all_ranks(comm, lambda: config.Task(self._env))
