@@ -143,7 +143,7 @@ def table() -> str:
   lines = ['| agent | what | needs |', '|---|---|---|']
   for system, name in SYSTEMS.items():
     for row in TABLE:
-      if row.systems == (system,):
+      if system in row.systems and row.systems != ALL:
         lines.append(f'| {name} | {row.part} | {row.text} |')
   for row in TABLE:
     if row.systems == ALL:
@@ -547,7 +547,7 @@ def _tell_endless(episode):
 TABLE = (
   Requirement(
     'actions',
-    ('planet',),
+    ('planet', 'ppo'),
     'A `Box` of vectors, of any dtype, or `Discrete`.',
     'spaces',
     _find_other_actions,
@@ -585,13 +585,6 @@ TABLE = (
     'are joined without their images and texts.',
     'spaces',
     _find_no_vector,
-  ),
-  Requirement(
-    'actions',
-    ('ppo',),
-    'A `Box` of vectors, of any dtype, or `Discrete`.',
-    'spaces',
-    _find_other_actions,
   ),
   Requirement(
     'observations',
