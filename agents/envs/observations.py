@@ -87,7 +87,8 @@ class Layout:
       shape = (sum(map(math.prod, shapes)) + 4 * size,)
     else:
       ((path, part),) = self._images
-      self.unchanged = not path and shape == part.shape and _is_bytes(part)
+      is_bytes = np.dtype(part.dtype) == np.uint8
+      self.unchanged = not path and shape == part.shape and is_bytes
     self.observation_space = spaces.box(
       np.zeros(shape), np.full(shape, 255), np.uint8
     )
@@ -157,10 +158,6 @@ class NetworkInput(ChangeObservation):
 
   def _change(self, observ):
     return self._layout.convert(observ, self._name)
-
-
-def _is_bytes(space):
-  return np.dtype(space.dtype) == np.uint8
 
 
 def _shape(space):
