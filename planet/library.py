@@ -71,14 +71,13 @@ def train(
   logdir = logdir or tempfile.mkdtemp(prefix='planet-')
   # The program may change its working directory meanwhile.
   logdir = files.absolute(logdir)
-  schema.convert(schema.Seed | None, seed, "Argument 'seed'")
+  seed = schema.convert(schema.Seed | None, seed, "Argument 'seed'")
   args = program.Arguments(
     logdir=logdir,
     config=config,
     params=given,
     objects=objects,
-    # Configurations store no integers of NumPy.
-    seed=None if seed is None else int(seed),
+    seed=seed,
     trust=trust,
   )
   args = program.check(args)
