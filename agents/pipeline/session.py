@@ -7,6 +7,7 @@ TensorFlow only when the graph is needed.
 import argparse
 import contextlib
 import copy
+import functools
 import itertools
 import json
 import logging
@@ -437,6 +438,12 @@ class Session:
       UsageError: If it is damaged, or has other parameters or ranks.
     """
     session, path = self.loaded
+    if not self.is_resumed:
+      # A training that goes on may have removed it since.
+      given = files.absolute(self.args.load_checkpoint)
+      find = functools.partial(checkpoints.find_checkpoint, given, session)
+      path = mpi.on_first_rank(self.comm, find)
+      self.loaded = session, path
     stored = checkpoints.open_folder(session, self.comm)
     states = stored.load(path, self.tf_session(), self.is_resumed)
     memory = os.path.join(path, f'memory{self.comm.Get_rank()}')

@@ -301,6 +301,26 @@ def test_play(tmp_path, capsys):
   assert 'has no method custom' in capsys.readouterr().err
 
 
+def test_playing_beside_a_training(tmp_path, monkeypatch, capsys):
+  """The training may have removed a checkpoint by the time it is needed."""
+  assert start(tmp_path, number_epochs=3) == 0
+  path = tmp_path / 'all' / 'run'
+  initialize = runner.Runner._initialize
+
+  def remove_newest(started):
+    *_, newest = checkpoints.list_checkpoints(str(path)).values()
+    shutil.rmtree(newest)
+    initialize(started)
+
+  monkeypatch.setattr(runner.Runner, '_initialize', remove_newest)
+  play = '--play', '--play-episodes=1', '--dry-run'
+  assert load(path, *play) == 0
+  assert list(checkpoints.list_checkpoints(str(path))) == [0, 1, 2]
+  assert load(path / 'checkpoints' / 'checkpoint-2', *play) == 2
+  error = capsys.readouterr().err.strip().splitlines()[-1]
+  assert 'Complete checkpoints: checkpoint-0, checkpoint-1.' in error
+
+
 def test_session_that_is_read_only(tmp_path, monkeypatch, capsys):
   """The sentence names the flag that plays it all the same."""
   assert start(tmp_path, max_iter=1) == 0
