@@ -233,6 +233,11 @@ class TrainedAgent(abc.ABC):
     from agents.tools import devices
     from agents.tools.tf1 import tf
 
+    if not os.path.exists(f'{path}.index'):
+      raise errors.UsageError(
+        f'The checkpoint {path} has just been removed, as its training has '
+        'newer ones. Repeat the command, or load a copy of the run.'
+      )
     self._sess = tf.Session(graph=graph, config=devices.session_options())
     with graph.as_default():
       self._saver = utility.define_saver(variables=variables)

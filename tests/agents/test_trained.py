@@ -80,6 +80,14 @@ def test_folders_to_save_to(logdir, tmp_path):
         agent.save(folder)
 
 
+def test_checkpoint_that_is_replaced(logdir):
+  """By a training that goes on, after it was chosen."""
+  with agents.load(logdir) as agent:
+    config = agent.config
+  with pytest.raises(errors.UsageError, match='been removed.*Repeat'):
+    trained.PPO(config, f'{logdir}/model.ckpt-7')
+
+
 def test_noise_only_on_request(logdir):
   observation = np.zeros(3, np.float32)
   with agents.load(logdir) as agent:
