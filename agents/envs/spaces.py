@@ -386,7 +386,10 @@ def _bounds(space, enabled, name):
     _logger.info('Not normalizing infinite %s range.', name)
   if enabled is False or not finite:
     return None
-  return float_bounds(space)
+  low, high = float_bounds(space)
+  # Small floats would round what is scaled.
+  kind = np.result_type(low, np.float32)
+  return low.astype(kind), high.astype(kind)
 
 
 def float_bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:

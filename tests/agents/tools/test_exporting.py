@@ -69,3 +69,11 @@ def test_folder_with_files(tmp_path):
     exporting.write(str(tmp_path), None, False)
   with pytest.raises(errors.UsageError, match='is a file'):
     exporting.write(str(tmp_path / 'notes'), None, False)
+
+
+def test_small_floats_are_scaled_in_32_bits():
+  """As in an exported policy, whose observations have them."""
+  ranges = spaces.Ranges(Box(-2, 3, (2,), np.float16), Box(-1, 1, (2,)))
+  value = np.array([0.1, 2.7], np.float16)
+  expected = 2 * (value.astype(np.float32) + 2) / 5 - 1
+  np.testing.assert_allclose(ranges.observ(value), expected, rtol=1e-6)
