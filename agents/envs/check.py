@@ -14,7 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, contract, images, opengl, spaces, wrappers
+from agents.envs import (
+  adapters,
+  contract,
+  images,
+  interfaces,
+  opengl,
+  spaces,
+  wrappers,
+)
 from agents.run import errors
 
 # Warnings of gymnasium's checker that concern neither of the systems.
@@ -30,6 +38,11 @@ _OPENGL = (
 _OLD = (
   'The environment has an interface of earlier versions of gym. That works '
   'here; docs/coming-from.md has the lines to change for gymnasium.'
+)
+_STATISTICS = (
+  '{} keeps statistics that no run stores: each environment has its own, and '
+  'those of a continued run or a loaded agent begin anew. Scale by fixed '
+  'numbers; the systems normalize what they observe.'
 )
 
 
@@ -108,6 +121,9 @@ def check(
       report.hints += _ask_gymnasium(env)
     if adapters.is_old(env):
       report.hints.append(_OLD)
+    for layer in interfaces.layers(getattr(env, '_env', env)):
+      if hasattr(type(layer), 'update_running_mean'):
+        report.hints.append(_STATISTICS.format(type(layer).__name__))
   finally:
     env.close()
   return report

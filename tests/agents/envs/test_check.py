@@ -165,6 +165,18 @@ def test_hint_about_seeds():
   assert 'is non-deterministic' in report.hints[0]
 
 
+def make_normalized():
+  env = gymnasium.wrappers.NormalizeObservation(gymnasium.make('Pendulum-v1'))
+  return gymnasium.wrappers.NormalizeReward(env)
+
+
+def test_hint_about_statistics():
+  """Those of wrappers, which a loaded agent would lack."""
+  report = check.check(make_normalized, ['ppo'])
+  found = [x.split()[0] for x in report.hints if 'statistics' in x]
+  assert found == ['NormalizeReward', 'NormalizeObservation']
+
+
 def test_program(capsys):
   good = odd_gymnasium.register('Good', goals=True)
   assert check_env.run([good, '--for', 'her']) == 0
