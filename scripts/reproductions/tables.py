@@ -157,7 +157,7 @@ def make_row(
   link = f'{"" if detailed else "results/"}{name}/{figures.FILE}'
   ours = show(entry, _outcomes(runs)) if runs else '-'
   if runs and (len(runs) == 1 or not entry.bar.in_steps):
-    ours += f' ({len(runs)} {_seeds(runs)})'
+    ours += f' ({_count(len(runs), "seed")})'
   details = _detail(entry, runs, results) if detailed else ''
   return {
     'result': f'[{entry.meaning}]({link})' if runs else entry.meaning,
@@ -195,7 +195,8 @@ def describe(entry: Entry, runs: Runs) -> str:
   seeds = ', '.join(map(str, runs))
   if len(runs) > _FEW and [*runs] == [*range(len(runs))]:
     seeds = f'0 to {len(runs) - 1}'
-  text += f' ({_seeds(runs)} {seeds}; {most} steps)'
+  word = 'seeds' if len(runs) > 1 else 'seed'
+  text += f' ({word} {seeds}; {most} steps)'
   played = [x['evaluation'] for x in runs.values() if x.get('evaluation')]
   if played:
     mean = statistics.mean(x['mean'] for x in played)
@@ -305,7 +306,7 @@ def _judge_bar(entry, runs, results):
   if entry.reproduces:
     # A single curve of the original may be luck.
     seeds = len(read_outcomes(entry, results))
-    few = f'agrees with {seeds} seed(s) of the original'
+    few = f'agrees with {_count(seeds, "seed")} of the original'
     word = 'reproduced' if seeds >= _FEW else few
   if not any(verdicts):
     word = 'not reproduced' if entry.reproduces else 'own threshold missed'
@@ -324,9 +325,9 @@ def _compare(entry, results):
 
 
 def _estimate(entry):
-  where = 'a GPU' if entry.gpu else f'{entry.cores} core(s)'
+  where = 'a GPU' if entry.gpu else _count(entry.cores, 'core')
   return f'about {entry.hours:g} h on {where}'
 
 
-def _seeds(runs):
-  return 'seeds' if len(runs) > 1 else 'seed'
+def _count(number, word):
+  return f'{number} {word}s' if number > 1 else f'{number} {word}'

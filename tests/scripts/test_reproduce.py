@@ -565,7 +565,7 @@ def test_table_between_markers():
     (3, [True, True], 'reproduced ('),
     (3, [True, False], 'reproduced by 1 of 2 seeds ('),
     (3, [False], 'not reproduced ('),
-    (1, [True], 'agrees with 1 seed(s) of the original ('),
+    (1, [True], 'agrees with 1 seed of the original ('),
     (0, [True], 'own threshold met ('),
     (0, [False], 'own threshold missed ('),
     (0, [None], 'no threshold'),
@@ -593,7 +593,7 @@ def test_verdicts(references, reached, words, tmp_path):
 
 def test_cost_of_what_is_under_way():
   entry, line = make_entry(), {'cpu_hours': 1.5, 'complete': False}
-  whole = 'about 3 h on 1 core(s)'
+  whole = 'about 3 h on 1 core'
   text = tables.show_cost(entry, {0: line})
   assert text == f'1.5 CPU h so far, {whole} in all'
   assert tables.show_cost(entry, {0: {**line, 'complete': True}}) == '1.5 CPU h'
