@@ -151,7 +151,9 @@ def _per_thread():
       stream = getattr(sys, name)
       # There is none in some programs with windows.
       if stream is not None and not isinstance(stream, _PerThread):
-        _undo.callback(_restore, name, _replace(name, stream))
+        router = _PerThread(stream)
+        setattr(sys, name, router)
+        _undo.callback(_restore, name, router)
     _users += 1
   try:
     yield
@@ -160,12 +162,6 @@ def _per_thread():
       _users -= 1
       if not _users:
         _undo.close()
-
-
-def _replace(name, stream):
-  router = _PerThread(stream)
-  setattr(sys, name, router)
-  return router
 
 
 def _restore(name, router):
