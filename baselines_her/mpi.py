@@ -8,6 +8,7 @@ import numpy as np
 
 from agents import utility
 from agents.run import mpi
+from agents.tools import mpi_ops
 from agents.tools.tf1 import tf
 from baselines_her import tf_util, util
 
@@ -245,8 +246,6 @@ class MpiAdam:
   def _combine(self, gradients: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
     if self.comm.Get_size() == 1:
       return gradients
-    from agents.tools import mpi_ops
-
     total = mpi_ops.allreduce(
       util.flatten_grads(self.var_list, gradients), self.comm
     )
