@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.envs import hosts, opengl, probe, spaces
+from agents.envs import adapters, hosts, opengl, probe, spaces
 from agents.pipeline import base
 from tests import processes, scripted_envs
 
@@ -66,6 +66,14 @@ def test_describe():
   }
   action = {'typ': 'Box', 'dim': [1], 'lim': [[-1.0], [1.0]]}
   assert found['action_space'] == {'agent': action}
+
+
+def test_time_limit_without_an_entry_in_the_registry():
+  class Bare(gymnasium.Env):
+    observation_space = action_space = gymnasium.spaces.Box(-1, 1, (1,))
+
+  env = adapters.create(gymnasium.wrappers.TimeLimit(Bare(), 7))
+  assert probe.describe(env)['max_episode_steps'] == 7
 
 
 def test_actions_that_do_not_start_at_zero():
