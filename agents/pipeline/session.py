@@ -379,17 +379,15 @@ class Session:
   def tf_session(self) -> Any:
     """Return the TensorFlow session and graph that the whole run shares."""
     if self._tf_session is None:
+      from agents.tools import devices
       from agents.tools.tf1 import tf
 
-      threads = self._threads
       # Ranks share the cores of a machine.
       default = 1 if self.comm.Get_size() > 1 else 0
-      options = tf.ConfigProto(
-        allow_soft_placement=True,
-        intra_op_parallelism_threads=threads.intra_op or default,
-        inter_op_parallelism_threads=threads.inter_op or default,
-      )
-      options.gpu_options.allow_growth = True
+      options = devices.session_options()
+      threads = self._threads
+      options.intra_op_parallelism_threads = threads.intra_op or default
+      options.inter_op_parallelism_threads = threads.inter_op or default
       self._tf_session = tf.Session(graph=tf.Graph(), config=options)
     return self._tf_session
 
