@@ -312,6 +312,8 @@ class Plan:
     """Inspect the folder; return the result of `settings.settle`."""
     args = self.args
     continues = self._run.checkpoint is not None
+    if not continues:
+      run_folder.check_free(self.folder)
     if args.resume is not None and args.resume != continues:
       found = 'a run' if continues else 'no run to continue'
       raise errors.UsageError(

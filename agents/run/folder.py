@@ -25,6 +25,12 @@ from agents.run import (
 # File that the process that works on a run locks.
 LOCK = 'lock'
 _SETTINGS = 'config.yaml'
+# Files that are together in a run of PPO or PlaNet, and in a session.
+_KINDS = (
+  (_SETTINGS, 'metrics.jsonl'),
+  (_SETTINGS, 'PING'),
+  ('params.yaml', 'cpanel.json'),
+)
 # Number of runs that a sentence names.
 _MOST_NAMED = 3
 
@@ -196,6 +202,20 @@ def check_origin(
     raise errors.UsageError(
       f'The run in {run} is not a {system} run; use the program that wrote it.'
     )
+
+
+def check_free(run: str) -> None:
+  """Refuse the log directory of a run of another system for a new run of HER.
+
+  Raises:
+    UsageError: If it has its files, which the new run would mix or replace.
+  """
+  for names in _KINDS:
+    if all(has(run, x) for x in names):
+      raise errors.UsageError(
+        f'There is a run of another program in {run}, to which '
+        f'{" and ".join(names)} belong; choose another log directory.'
+      )
 
 
 def create(base: str, names: Iterable[str]) -> Run:

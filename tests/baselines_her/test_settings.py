@@ -229,6 +229,26 @@ def test_unwritable_paths(tmp_path, capsys):
     assert os.listdir(tmp_path) == ['file']
 
 
+@pytest.mark.parametrize(
+  'names',
+  ['config.yaml metrics.jsonl', 'config.yaml PING', 'params.yaml cpanel.json'],
+)
+def test_run_of_another_system(names, tmp_path, capsys):
+  """Its curves would be replaced; a file of the user is not in the way."""
+  names = names.split()
+  for name in names:
+    (tmp_path / name).write_text('{}\n')
+  args = ['program', f'--log_path={tmp_path}', '--num_timesteps=0']
+  assert run.run(args) == 2
+  assert 'a run of another program in' in capsys.readouterr().err
+  assert sorted(os.listdir(tmp_path)) == sorted(names)
+  for name in names:
+    assert (tmp_path / name).read_text() == '{}\n'
+  folder.check_free(str(tmp_path / 'new'))
+  (tmp_path / names[1]).unlink()
+  folder.check_free(str(tmp_path))
+
+
 def test_refused_arguments_leave_no_folder(tmp_path, capsys):
   """Also what only the agent or the environment finds; old folders stay."""
   (tmp_path / 'old').mkdir()
