@@ -138,7 +138,10 @@ def use_her(env):
   """Train in an episode and test."""
   small = dict(n_cycles=1, n_batches=1, batch_size=8, hidden=4)
   try:
-    list(library.train(env, None, 1, {**small, 'n_test_rollouts': 1}, 0))
+    # At least an epoch; less would train nothing.
+    assert list(
+      library.train(env, None, 10, {**small, 'n_test_rollouts': 1}, 0)
+    )
   except (errors.UsageError, errors.EnvError) as error:
     return [str(error)]
   return []
