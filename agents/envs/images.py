@@ -149,6 +149,8 @@ def join(observation: Any, listed: list[tuple[Path, Any]]) -> np.ndarray:
       chosen = np.asarray(value) - part.start
       if (chosen < 0).any():
         raise IndexError(f'{value} is less than {part.start}')
+      # Whole numbers may come as floats.
+      value = np.asarray(value).astype(part.dtype)
     flat.append(utils.flatten(part, value))
   with np.errstate(over='ignore'):  # `ConvertTo32Bit` raises
     return np.concatenate(flat).astype(np.float32)

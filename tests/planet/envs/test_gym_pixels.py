@@ -36,6 +36,24 @@ def test_vectors_of_any_box(observ):
   assert env.observation_space.spaces['state'].contains(state)
 
 
+def test_choices_that_become_floats():
+  """In a later step, where nothing is checked before the training."""
+
+  class Env(gymnasium.Env):
+    observation_space = gymnasium.spaces.Discrete(5, start=1)
+    action_space = gymnasium.spaces.Box(-1, 1, (1,))
+
+    def reset(self, seed=None, options=None):
+      return 1, {}
+
+    def step(self, action):
+      return 3.0, 0.0, False, False, {}
+
+  env = gym_pixels.make(Env(), 1, 100, pixels=False)
+  assert env.reset()['state'].tolist() == [1, 0, 0, 0, 0]
+  assert env.step(np.zeros(1))[0]['state'].tolist() == [0, 0, 1, 0, 0]
+
+
 def test_actions_with_one_bound():
   class Env(gymnasium.Env):
     observation_space = gymnasium.spaces.Box(-1, 1, (1,))
