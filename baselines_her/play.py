@@ -187,8 +187,6 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
       f'There is no policy {args.policy_file}; give the folder of a run, or a '
       'policy file written by a training.'
     )
-  # Before TensorFlow is imported.
-  policies.find(args.policy_file)
   if args.video and not args.render:
     raise errors.UsageError(
       f'Flag --video is {args.video}, but --render=0 shows nothing; omit one '
@@ -196,6 +194,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     )
   if args.video:
     video.check_ending(args.video)
+  # Before TensorFlow is imported.
+  policies.find(args.policy_file)
   return args
 
 

@@ -394,7 +394,7 @@ def restore(
   else:
     config, shapes = tasks.prepare(config, logdir, evaluates=True)
     seen = ('action', *config.observation_keys)
-    _check_shapes(config, {key: shapes[key] for key in seen}, logdir)
+    _check_shapes(config, {x: shapes[x] for x in shapes if x in seen}, logdir)
   _check_bias(config, shapes)
   return Restored(path, config, shapes)
 
