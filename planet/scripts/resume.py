@@ -301,7 +301,7 @@ def _check_bias(config, shapes):
 def _check_shapes(config, shapes, logdir):
   """Refuse data of other shapes than those that a run was trained with."""
   known = config.source.get('shapes', {}) if config.checkpoint_to_load else {}
-  for key in shapes.keys() & known.keys():
+  for key in [x for x in shapes if x in known]:
     found, trained = list(shapes[key]), list(known[key])
     if found != trained:
       raise errors.UsageError(
@@ -313,7 +313,7 @@ def _check_shapes(config, shapes, logdir):
 
 def _check_actions(trained, found, logdir):
   """Refuse other bounds: recorded actions are relative to them."""
-  for name in trained.keys() & found.keys():
+  for name in [x for x in trained if x in found]:
     old, new = (
       spaces.from_plain(x[name]['action_space']) for x in (trained, found)
     )

@@ -49,7 +49,7 @@ def test_evaluation_of_another_environment(tmp_path):
   """What it was trained on is compared, such as recorded gray images."""
   params = {'tasks': ['dummy'], **PARAMS}
   stored = {'version': 1, 'config': 'debug', 'params': params}
-  stored['shapes'] = {'action': [2], 'reward': [], 'image': [32, 32, 1]}
+  stored['shapes'] = {'action': [5], 'reward': [], 'image': [32, 32, 1]}
   files.write_yaml(str(tmp_path / 'config.yaml'), stored)
   write_checkpoint(tmp_path)
   message = r'trained with image of shape \[32, 32, 1\], but now it has'
