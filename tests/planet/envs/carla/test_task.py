@@ -425,7 +425,7 @@ def test_maps_are_installed():
 )
 def test_training(tmp_path, size, sensor):
   """Two phases with collection; files hold whole episodes."""
-  params = {'carla_size': size, 'max_steps': 40, 'carla_sensor': sensor}
+  params = {'image_size': size, 'max_steps': 40, 'carla_sensor': sensor}
   result = training_runs.train(
     tmp_path, {**OFFLINE, **params, 'carla_termination': 'time'}
   )
