@@ -156,7 +156,7 @@ def train(
   tf.reset_default_graph()
   env_seed = None
   if config.seed is not None:
-    # Ranks are a prime apart, as runs that continue add their round steps.
+    # A prime keeps ranks apart from continued runs, which add their steps.
     tf.set_random_seed(config.seed + first_step + 7919 * rank)
     env_seed = 1000 * config.seed + first_step + own * rank
   # MPI ranks and environment objects step in this process.

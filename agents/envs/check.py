@@ -41,7 +41,7 @@ _OLD = (
 )
 _STATISTICS = (
   '{} keeps statistics that no run stores: each environment has its own, and '
-  'those of a continued run or a loaded agent begin anew. Scale by fixed '
+  'those of a continued run or a loaded agent start again. Scale by fixed '
   'numbers; the systems normalize what they observe.'
 )
 

@@ -407,5 +407,4 @@ def _define_ppo(params, name, node, env, notes):
   tree = ppo_pendulum.gen_params(panel)
   if name != 'agent':
     notes.append(f'The agent {name} is called agent.')
-  names = 'env', 'memory', 'agents', 'explorer'
-  return {x: tree[x] for x in names}
+  return {x: tree[x] for x in ('env', 'memory', 'agents', 'explorer')}

@@ -280,20 +280,18 @@ class Session:
     name = self.args.session_name
     name = name or time.strftime('session_%Y%m%d%H%M%S_') + secrets.token_hex(2)
     path = os.path.join(base, name)
-    existed = os.path.exists(path)
     # A session killed before its first checkpoint starts over.
     killed = (
       folder.has(path, _LOCK)
       and not folder.has(path, _DONE)
       and not checkpoints.open_folder(path, self.comm).paths()
     )
-    if existed and not killed:
+    if os.path.exists(path) and not killed:
       raise errors.UsageError(
         f'Session {path} exists; resume it with --load-checkpoint={path} '
         '--resume, or choose another --session-name.'
       )
-    run = self._open.enter_context(folder.Run.open(path, _LOCK))
-    self._created = run
+    self._created = self._open.enter_context(folder.Run.open(path, _LOCK))
     for child in ('checkpoints', 'monitor', 'tensorboard', 'modules'):
       os.makedirs(os.path.join(path, child), exist_ok=True)
     open(os.path.join(base, _PACKAGE), 'a').close()

@@ -205,16 +205,18 @@ def check_origin(
 
 
 def check_free(run: str) -> None:
-  """Refuse the log directory of a run of another system for a new run of HER.
+  """Refuse a folder in which PPO, PlaNet or a session keeps its run.
+
+  HER writes to the folder itself, so its new run would replace their files.
 
   Raises:
-    UsageError: If it has its files, which the new run would mix or replace.
+    UsageError: If there is such a run.
   """
   for names in _KINDS:
     if all(has(run, x) for x in names):
       raise errors.UsageError(
-        f'There is a run of another program in {run}, to which '
-        f'{" and ".join(names)} belong; choose another log directory.'
+        f'There is a run of another program in {run}, with {names[0]} and '
+        f'{names[1]}; choose another log directory.'
       )
 
 
