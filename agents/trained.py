@@ -203,6 +203,7 @@ class PPO(TrainedAgent):
     return network, inputs
 
   def _define(self, path):
+    from agents.tools import callables
     from agents.tools.tf1 import tf
 
     with tf.Graph().as_default() as graph:
@@ -214,4 +215,4 @@ class PPO(TrainedAgent):
       weights = [x for x in tf.global_variables() if x.name not in unread]
       self._weights = weights
       self._restore(graph, weights, path)
-      self._decide = self._sess.make_callable(outputs, inputs)
+      self._decide = callables.make_function(outputs, inputs, self._sess)

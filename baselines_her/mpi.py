@@ -8,7 +8,7 @@ import numpy as np
 
 from agents import utility
 from agents.run import mpi
-from agents.tools import mpi_ops
+from agents.tools import callables, mpi_ops
 from agents.tools.tf1 import tf
 from baselines_her import tf_util, util
 
@@ -241,7 +241,7 @@ class MpiAdam:
       ]
       gradients = tf_util.split_flat(feeds[0], self.var_list)
       update = self.define_update(gradients, feeds[1])
-    return tf_util.make_function(update, feeds, self._sess)
+    return callables.make_function(update, feeds, self._sess)
 
   def _combine(self, gradients: Sequence[tf.Tensor]) -> Sequence[tf.Tensor]:
     if self.comm.Get_size() == 1:

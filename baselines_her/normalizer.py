@@ -3,6 +3,7 @@
 import numpy as np
 
 from agents.run import mpi
+from agents.tools import callables
 from agents.tools.tf1 import tf
 from baselines_her import tf_util, util
 
@@ -90,12 +91,13 @@ class Normalizer:
   def _define_updates(self) -> None:
     inputs = [tf.placeholder(tf.float32, x.shape) for x in self._totals]
     add = [tf.assign_add(x, y) for x, y in zip(self._totals, inputs)]
-    self._add = tf_util.make_function(tf.group(*add), inputs, self.sess)
+    self._add = callables.make_function(tf.group(*add), inputs, self.sess)
     mean = self.sum / self.count
     variance = self.sumsq / self.count - tf.square(mean)
     std = tf.sqrt(tf.maximum(tf.square(self.eps), variance))
     recompute = tf.assign(self.mean, mean), tf.assign(self.std, std)
-    self._recompute = tf_util.make_function(tf.group(*recompute), [], self.sess)
+    ready = tf.group(*recompute)
+    self._recompute = callables.make_function(ready, [], self.sess)
 
 
 class IdentityNormalizer:

@@ -10,7 +10,7 @@ import numpy as np
 
 from agents.run import errors, files, random_state
 from agents.tools import devices
-from agents.tools.tf1 import CallableOptions, tf
+from agents.tools.tf1 import tf
 from baselines_her import util
 
 set_global_seeds = random_state.set_seeds
@@ -90,7 +90,7 @@ def function(
 ) -> Callable[..., Any]:
   """Define a function of placeholders that runs in the default session.
 
-  This project uses `make_function` instead.
+  This project uses `agents.tools.callables.make_function` instead.
 
   Args:
     inputs: List of placeholders.
@@ -113,47 +113,6 @@ def function(
     return get_session().run((outputs, update), feed)[0]
 
   return call
-
-
-def make_function(
-  fetches: Sequence[tf.Tensor] | tf.Operation,
-  feeds: Sequence[tf.Tensor],
-  sess: tf.Session,
-  *,
-  small: bool = False,
-) -> Callable[..., Any]:
-  """Define a function like `function`, with much less overhead per call.
-
-  Args:
-    fetches: List of tensors, or one operation.
-    feeds: List of tensors.
-    sess: Session to run in.
-    small: Whether to run in the calling thread, because passing a small graph
-      to TensorFlow's threads takes longer than running it. Subnormal numbers
-      make the calling thread many times slower; TensorFlow's flush them to 0.
-
-  Returns:
-    Function from one array of the right dtype per feed to a list of arrays.
-  """
-  options = CallableOptions()
-  options.feed.extend(x.name for x in feeds)
-  if isinstance(fetches, tf.Operation):
-    options.target.append(fetches.name)
-  else:
-    options.fetch.extend(x.name for x in fetches)
-  if small:
-    options.run_options.inter_op_thread_pool = -1
-  types = [x.dtype.as_numpy_dtype for x in feeds]
-
-  # TensorFlow optimizes the graph here, and many agents need few functions.
-  @functools.cache
-  def run() -> Callable[..., Any]:
-    return sess._make_callable_from_options(options)
-
-  def function(*arrays: Any) -> list[np.ndarray]:
-    return run()(*[np.asarray(x, t) for x, t in zip(arrays, types)])
-
-  return function
 
 
 def numel(tensor: tf.Tensor) -> int:

@@ -8,8 +8,9 @@ import numpy as np
 
 from agents import utility
 from agents.run import references
+from agents.tools import callables
 from agents.tools.tf1 import tf
-from baselines_her import losses, mpi, tf_util, util
+from baselines_her import losses, mpi, util
 from baselines_her.actor_critic import ActorCritic
 from baselines_her.normalizer import Normalizer
 from baselines_her.settings import Settings
@@ -67,13 +68,13 @@ class TrainingGraph:
     self.pi_grad = util.flatten_grads(self._pi_vars, pi_gradients)
     with tf.control_dependencies([self._define_update(gradients)]):
       fetches = [tf.identity(self.losses.critic), self.main.Q_pi_tf]
-    self.train = tf_util.make_function(fetches, [], sess)
+    self.train = callables.make_function(fetches, [], sess)
     self.init_target, self.update_target = self._define_targets()
     self.variables = tf.get_collection(
       tf.GraphKeys.GLOBAL_VARIABLES, f'{settings.scope}/'
     )
     finite = [tf.reduce_all(tf.is_finite(x)) for x in self.variables]
-    self.is_finite = tf_util.make_function([tf.reduce_all(finite)], [], sess)
+    self.is_finite = callables.make_function([tf.reduce_all(finite)], [], sess)
     utility.initialize_variables(sess, None, None, variables=self.variables)
     self.Q_adam.sync()
     self.pi_adam.sync()
@@ -89,7 +90,7 @@ class TrainingGraph:
     # Feeding what the stage returns leaves the stage alone.
     feeds = [net.o_tf, net.g_tf]
     alone, with_values = (
-      tf_util.make_function(fetches, feeds, self._sess, small=True)
+      callables.make_function(fetches, feeds, self._sess, small=True)
       for fetches in ([net.pi_tf], [net.pi_tf, net.Q_pi_tf])
     )
     return lambda o, g, compute_Q: (with_values if compute_Q else alone)(o, g)
@@ -117,7 +118,7 @@ class TrainingGraph:
     )
     for tensor, shape in zip(got, shapes.values()):
       tensor.set_shape(shape)
-    stage = tf_util.make_function(put, inputs, self._sess, small=True)
+    stage = callables.make_function(put, inputs, self._sess, small=True)
     return self._name_batch(got), stage
 
   def _name_batch(self, tensors: Iterable[tf.Tensor]) -> losses.Batch:
@@ -203,7 +204,7 @@ class TrainingGraph:
       parallel_iterations=1,
       back_prop=False,
     )
-    return tf_util.make_function([values.stack()], inputs, self._sess)
+    return callables.make_function([values.stack()], inputs, self._sess)
 
   def _define_targets(self) -> list[Callable[[], None]]:
     """Define the initialization and the updates of the target networks."""
@@ -216,7 +217,7 @@ class TrainingGraph:
         copy.append(tf.assign(target, main))
         average.append(tf.assign(target, mean))
     return [
-      tf_util.make_function(tf.group(*x), [], self._sess)
+      callables.make_function(tf.group(*x), [], self._sess)
       for x in (copy, average)
     ]
 

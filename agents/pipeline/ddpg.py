@@ -1,6 +1,7 @@
 """Deep deterministic policy gradient (Lillicrap et al., 2016)."""
 
 import copy
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from agents.pipeline import base, toolbox
 from agents.run import references, schema
+from agents.tools import callables
 from agents.tools import layers as layers_lib
 from agents.tools.tf1 import tf
 
@@ -259,20 +261,19 @@ class DDPGPolicy:
     future = targets['critic'](next_observ, targets['actor'](next_observ))
     goal = reward + gamma * (1 - terminal) * future
     train = self._define_training(networks, targets, observ, value, goal)
-    # Callables spare the preparations of each `Session.run`.
-    make = sess.make_callable
+    make = functools.partial(callables.make_function, sess=sess)
     self.observed, self.chosen = observ, mode
-    self._act = make(mode, [observ])
-    self._evaluate = make(value[:, 0], [observ, action])
+    self._act = make([mode], [observ])
+    self._evaluate = make([value[:, 0]], [observ, action])
     self._train = make(train, [observ, action, reward, terminal, next_observ])
 
   def act(self, observ: np.ndarray) -> np.ndarray:
     """Return actions [batch, size] without noise."""
-    return self._act(observ)
+    return self._act(observ)[0]
 
   def evaluate(self, observ: np.ndarray, actions: np.ndarray) -> np.ndarray:
     """Return the values Q(s, a) [batch]."""
-    return self._evaluate(observ, actions)
+    return self._evaluate(observ, actions)[0]
 
   def update(
     self,

@@ -1,5 +1,6 @@
 """Proximal policy optimization in the pipeline, based on `agents.ppo`."""
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from agents.envs import observations as observations_lib
 from agents.pipeline import base
 from agents.run import errors, log, references
+from agents.tools import callables
 from agents.tools.tf1 import tf
 
 
@@ -57,8 +59,8 @@ class PPOAgent(base.AgentBase):
     base.check_processes(self.session.comm, self.name, 'use agents.train_ppo')
     observ_shape = base.find_shape(observation_space, 'observations', False)
     self._observ_shape = observ_shape
-    # Callables spare the preparations of each `Session.run`.
-    self._make = self.session.tf_session().make_callable
+    sess = self.session.tf_session()
+    self._make = functools.partial(callables.make_function, sess=sess)
     self._packing: Any = {}
     if packing:
       shapes = tuple(map(tuple, packing['images']))
@@ -107,7 +109,7 @@ class PPOAgent(base.AgentBase):
         f'{expected}; make them equal to the count of the sampler and the '
         'max_length of the memory.'
       )
-    summary = self._update(*steps, rewards[..., 0], lengths)
+    (summary,) = self._update(*steps, rewards[..., 0], lengths)
     scalars = {
       tag.rpartition('/')[2]: value
       for tag, value in log.read_summary(summary).items()
@@ -163,4 +165,4 @@ class PPOAgent(base.AgentBase):
     data = [tf.placeholder(x, [*leading, *y]) for x, y in kinds]
     length = tf.placeholder(tf.int32, leading[:1], 'length')
     summary = self.policy.update(data, length)
-    self._update = self._make(summary, [*data, length])
+    self._update = self._make([summary], [*data, length])

@@ -36,14 +36,19 @@ def remember(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextlib.contextmanager
-def unwrapped() -> Iterator[None]:
-  """Raise the remembered error instead of TensorFlow's version of it."""
+def unwrapped(graph: Any = None) -> Iterator[None]:
+  """Raise the remembered error instead of TensorFlow's version of it.
+
+  Args:
+    graph: Graph that is run, by default the one of the failed operation.
+  """
   from agents.tools.tf1 import tf
 
   try:
     yield
   except tf.errors.OpError as error:
-    graph = error.op.graph if error.op else tf.get_default_graph()
+    if graph is None:
+      graph = error.op.graph if error.op else tf.get_default_graph()
     raised = graph.get_collection_ref(_COLLECTION)
     if raised:
       raise raised.pop() from None

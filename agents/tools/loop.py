@@ -1,10 +1,10 @@
 """Execute operations in a loop and coordinate logging and checkpoints."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from agents.tools import graph_errors, phases, streaming_mean
+from agents.tools import callables, graph_errors, phases, streaming_mean
 from agents.tools.tf1 import tf
 
 
@@ -46,6 +46,7 @@ class Loop(phases.PhaseMachine):
     self._reset = tf.placeholder(tf.bool) if reset is None else reset
     self._processes = self._comm.Get_size()
     self._forget: dict[str, tf.Operation] = {}
+    self._functions: dict[phases.Phase, Callable[..., Any]] = {}
 
   def add_phase(
     self,
@@ -122,6 +123,11 @@ class Loop(phases.PhaseMachine):
       variables = tf.global_variables()
       self._watch_finite(x for x in variables if '_temporary' not in x.name)
     self._max_step = max_step
+    flags = [self._reset, self._log, self._report]
+    self._functions = {
+      x: callables.make_function(x.op, [*x.feed, *flags], sess)
+      for x in self._phases
+    }
     yield from self._iterate(sess, self._read_step(sess), max_step)
 
   def _read_step(self, sess):
@@ -143,9 +149,9 @@ class Loop(phases.PhaseMachine):
       logging.getLogger('agents').info(
         message.format('-' * 50, phase.name, phase_step, sess.run(self._step))
       )
-    feed = {self._reset: reset, self._log: log, self._report: report}
-    with graph_errors.unwrapped():
-      summary, score, count, step = sess.run(phase.op, {**phase.feed, **feed})
+    values = *phase.feed.values(), reset, log, report
+    with graph_errors.unwrapped(sess.graph):
+      summary, score, count, step = self._functions[phase](*values)
     phase.episodes = int(count)
     return summary, score, int(step)
 

@@ -16,7 +16,7 @@ from agents.run import checkpoint, files, life, log, mpi, stopping
 _logger = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Phase:
   """One of the alternating phases.
 

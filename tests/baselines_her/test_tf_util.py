@@ -78,25 +78,6 @@ def test_in_session():
   assert tf.get_default_session() is before
 
 
-@pytest.mark.parametrize('small', [False, True])
-def test_function_without_overhead(small):
-  x = tf.placeholder(tf.float32, [3])
-  with tf_util.single_threaded_session() as sess:
-    function = tf_util.make_function([2 * x, x + 1], [x], sess, small=small)
-    double, more = function([1, 2, 3])
-  assert double.tolist() == [2, 4, 6] and more.tolist() == [2, 3, 4]
-  assert double.dtype == np.float32
-
-
-def test_subnormal_numbers_become_zero():
-  """Moments of dead units shrink to them, and Adam takes ten times as long."""
-  x = tf.placeholder(tf.float32, [8])
-  tiny = np.full(8, np.finfo(np.float32).tiny)
-  with tf_util.single_threaded_session() as sess:
-    (half,) = tf_util.make_function([x * 0.5], [x], sess)(tiny)
-  assert not half.any()
-
-
 def test_arguments_of_the_original(tmp_path):
   """Their names and order are those of Baselines."""
   path = str(tmp_path / 'weights')
