@@ -11,6 +11,7 @@ from agents import utility
 from agents.envs import adapters, contract, spaces
 from agents.run import errors, messages
 from baselines_her import envs, her_sampler, settings
+from baselines_her.util import simple_goal_subtract as simple_goal_subtract
 
 if TYPE_CHECKING:
   from baselines_her.ddpg import DDPG
@@ -229,12 +230,6 @@ def configure_her(params: dict[str, Any]) -> her_sampler.HindsightSampler:
   return her_sampler.make_sample_her_transitions(
     params['_replay_strategy'], params['_replay_k'], reward_fun
   )
-
-
-def simple_goal_subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-  """Return the difference of two goals of the same shape."""
-  assert a.shape == b.shape, (a.shape, b.shape)
-  return a - b
 
 
 def configure_ddpg(

@@ -9,7 +9,6 @@ import numpy as np
 from agents.run import errors
 from agents.tools.tf1 import tf
 from baselines_her import (
-  config,
   mpi,
   replay_buffer,
   tf_util,
@@ -63,7 +62,7 @@ class DDPG:
     *,
     sample_transitions: replay_buffer.Sampler | None = None,
     buffer: replay_buffer.ReplayBuffer | None = None,
-    subtract_goals: Callable[..., np.ndarray] = config.simple_goal_subtract,
+    subtract_goals: Callable[..., np.ndarray] = util.simple_goal_subtract,
     reuse: bool = False,
     info: dict[str, Any] | None = None,
     **kwargs: Any,
@@ -344,7 +343,7 @@ class DDPG:
     self.__init__(  # type: ignore[misc]
       Settings.read(state['settings']),
       state['dims'],
-      subtract_goals=state.get('subtract_goals', config.simple_goal_subtract),
+      subtract_goals=state.get('subtract_goals', util.simple_goal_subtract),
       info=state['info'],
     )
     for variable, value in zip(self._graph.variables, weights, strict=True):

@@ -103,6 +103,12 @@ def convert_episode_to_batch_major(
   return {k: np.array(x).copy().swapaxes(0, 1) for k, x in episode.items()}
 
 
+def simple_goal_subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+  """Return the difference of two goals of the same shape."""
+  assert a.shape == b.shape, (a.shape, b.shape)
+  return a - b
+
+
 def transitions_in_episode_batch(episode_batch: Mapping[str, Any]) -> int:
   """Return the number of transitions in a batch of episodes."""
   if 'length' in episode_batch:

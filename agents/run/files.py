@@ -6,10 +6,10 @@ import os
 import re
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import IO, Any
 
-from agents.run import errors, locks
+from agents.run import errors, locks, released, yaml_text
 
 
 def expand(path: str | bytes | os.PathLike[str]) -> str:
@@ -138,37 +138,6 @@ def first_missing(folder: str) -> str | None:
   return missing
 
 
-def parse_yaml(
-  text: str, add_tags: Callable[[Any], object] = lambda constructor: None
-) -> Any:
-  """Return plain data from YAML 1.2 text, where `5e7` and `1e-3` are numbers.
-
-  Dates become strings, because plain data has no dates.
-
-  Args:
-    text: YAML.
-    add_tags: Function that adds tags to a constructor class of ruamel.yaml.
-
-  Raises:
-    ValueError: If the text is not YAML, with the parser's explanation.
-  """
-  from ruamel import yaml
-
-  class Constructor(yaml.constructor.SafeConstructor):
-    pass
-
-  Constructor.add_constructor(
-    'tag:yaml.org,2002:timestamp', Constructor.construct_scalar
-  )
-  add_tags(Constructor)
-  reader: Any = yaml.YAML(typ='safe', pure=True)
-  reader.Constructor = Constructor
-  try:
-    return reader.load(text)
-  except (yaml.YAMLError, RecursionError) as error:
-    raise ValueError(' '.join(str(error).split())) from None
-
-
 def write_yaml(filename: str, data: Any) -> None:
   """Write built-in types as block-style YAML, completely or not at all.
 
@@ -218,7 +187,5 @@ def read_yaml(filename: str) -> Any:
   with open(expand(filename)) as file_:
     text = file_.read()
   if text.startswith('!!python/object'):
-    from agents.run import released
-
     return released.parse(text)
-  return parse_yaml(text)
+  return yaml_text.parse(text)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from agents.run import files
+from agents.run import yaml_text
 
 _HOMES = ('agents.', 'pybullet_envs.minitaur.agents.', 'tensorflow.')
 _NETWORKS = {
@@ -38,7 +38,7 @@ def parse(text: str) -> Any:
   Raises:
     ValueError: If it is not YAML, or contains other objects.
   """
-  data = files.parse_yaml(text, _add_tags)
+  data = yaml_text.parse(text, _add_tags)
   return _to_settings(data) if isinstance(data, dict) else data
 
 

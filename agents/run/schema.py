@@ -18,7 +18,7 @@ import numpy as np
 import pydantic
 from typing_extensions import Self
 
-from agents.run import errors, files
+from agents.run import errors, yaml_text
 
 
 def described(text: str) -> Any:
@@ -297,7 +297,7 @@ def parse_value(text: str) -> Any:
   except (ValueError, SyntaxError, MemoryError, RecursionError):
     pass
   try:
-    value = files.parse_yaml(text)
+    value = yaml_text.parse(text)
   except ValueError:
     return text
   brackets = text.lstrip()[:1] in ('[', '{')
@@ -317,7 +317,7 @@ def parse_mapping(text: str, flag: str, example: str) -> dict[str, Any]:
     UsageError: If the text is not a YAML mapping.
   """
   try:
-    values = files.parse_yaml(text)
+    values = yaml_text.parse(text)
   except ValueError as error:
     raise errors.UsageError(
       f'Flag --{flag} is not valid YAML: {error}. Give a mapping such as '

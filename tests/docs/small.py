@@ -11,7 +11,7 @@ import json
 import sys
 from importlib import metadata
 
-from agents.run import files
+from agents.run import yaml_text
 
 PLANET = dict(
   action_repeat=20,
@@ -71,7 +71,7 @@ def shrink(program, args):
   for word in words:
     name, equals, value = word.partition('=')
     if name == flag:
-      values = files.parse_yaml(value if equals else next(words))
+      values = yaml_text.parse(value if equals else next(words))
     else:
       result.append(word)
   if 'backend' in values.get('env', {}) or 'carla_server' in args:

@@ -17,7 +17,7 @@ import sys
 import types
 from typing import Any
 
-from agents.run import files
+from agents.run import yaml_text
 
 # Environment steps of an episode, for every task.
 _EPISODE = 1000
@@ -82,7 +82,7 @@ def train(clone: str, flags: list[str], folder: str) -> None:
   reset = tf.reset_default_graph
   tf.reset_default_graph = lambda: (reset(), tf.set_random_seed(seed))
   np.random.seed(seed)
-  args.params = tools.AttrDict(files.parse_yaml(args.params))
+  args.params = tools.AttrDict(yaml_text.parse(args.params))
   logdir = os.path.join(folder, 'run')
   shutil.rmtree(logdir, ignore_errors=True)
   for _ in train.process(logdir, args):  # type: ignore[arg-type]

@@ -45,26 +45,6 @@ def test_file_appears_when_complete(tmp_path):
   assert os.listdir(filename.parent) == ['file.bin']
 
 
-def test_numbers_in_yaml():
-  """YAML 1.2 has numbers where PyYAML sees text, and text for `yes`."""
-  values = files.parse_yaml('{a: 5e7, b: 1e-3, c: yes, d: 3, e: true}')
-  assert values == dict(a=5e7, b=1e-3, c='yes', d=3, e=True)
-  assert isinstance(values['a'], float) and isinstance(values['b'], float)
-
-
-def test_dates_in_yaml(tmp_path):
-  """Texts, which all formats store, so that continued runs get the same."""
-  values = files.parse_yaml('{a: 2020-01-01, b: 2020-01-01 10:00:00}')
-  assert values == {'a': '2020-01-01', 'b': '2020-01-01 10:00:00'}
-  files.write_yaml(str(tmp_path / 'a.yaml'), values)
-  assert files.read_yaml(str(tmp_path / 'a.yaml')) == values
-
-
-def test_invalid_yaml_is_a_value_error():
-  with pytest.raises(ValueError, match='line 1'):
-    files.parse_yaml('{a: [1}')
-
-
 def test_yaml_files(tmp_path):
   filename = str(tmp_path / 'file.yaml')
   data = {'b': [1, 2.5, None], 'a': {'text': 'with: colon'}}
