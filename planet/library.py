@@ -16,7 +16,7 @@ from typing import Any
 
 from agents.run import files, references, schema
 from agents.run.training import Training, check_arguments
-from planet.scripts import parameters, tasks
+from planet.scripts import parameters, table
 from planet.scripts import train as program
 
 
@@ -63,7 +63,7 @@ def train(
   check_arguments(params, config)
   given, objects = parameters.name_objects(params or {})
   if env is not None:
-    given['tasks'] = [tasks.name_env(env)]
+    given['tasks'] = [table.name_env(env)]
     if not isinstance(env, str):
       objects['tasks'] = env
   if total_env_steps is not None:

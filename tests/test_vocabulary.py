@@ -10,7 +10,7 @@ import pytest
 from agents import configs
 from agents.run import errors, flags
 from baselines_her import run
-from planet.scripts import presets, tasks
+from planet.scripts import presets, table
 from tests import golden
 
 
@@ -58,7 +58,7 @@ def test_help_needs_no_tensorflow(module):
 
 def test_help_of_planet_lists_tasks_and_configurations():
   words = ' '.join(show_help('planet.scripts.train').split())
-  for name, row in tasks.TABLE.items():
+  for name, row in table.TABLE.items():
     assert f' {name} {row.action_repeat} ' in words
   for name in ('debug', 'cpu', 'carla_cpu'):
     for key, value in presets.PRESETS[name].items():

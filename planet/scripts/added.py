@@ -5,20 +5,21 @@ They set functions as attributes of `planet.scripts.tasks`, `configs` and
 `_OURS`, a copy of its globals, so that other values are known to be from users.
 """
 
+import importlib
 import importlib.util
 import inspect
 import re
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from agents.run import errors
 
 
 def find(
+  place: str,
   name: str,
-  module: Mapping[str, Any],
   takes: Sequence[str] = ('config', 'params'),
 ) -> Callable[..., Any] | None:
   """Return the function of this name that users added to a module, or None.
@@ -27,13 +28,16 @@ def find(
   into the file have these names of arguments.
 
   Args:
+    place: Name of the module, imported only if it may have one.
     name: Name of the function.
-    module: Globals of the module.
     takes: Names of its arguments.
 
   Raises:
     UsageError: If users set an attribute that does not take as many arguments.
   """
+  if not may_have(place, name):
+    return None
+  module = vars(importlib.import_module(place))
   found: Any = module.get(name)
   if found is module['_OURS'].get(name):
     if not isinstance(found, types.FunctionType):
@@ -44,7 +48,7 @@ def find(
     inspect.signature(found).bind(*takes)
   except (TypeError, ValueError):
     raise errors.UsageError(
-      f'Attribute {name} of {module["__name__"]} is {found!r}; set a function '
+      f'Attribute {name} of {place} is {found!r}; set a function '
       f'that takes {len(takes)} arguments: {", ".join(takes)}.'
     ) from None
   return found

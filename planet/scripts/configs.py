@@ -235,7 +235,7 @@ def call(
     UsageError: If there is no such function, or it changes anything but
       parameters, which would be lost in a stored run.
   """
-  function: Any = added.find(name, globals())
+  function: Any = added.find(__name__, name)
   if ':' in name:
     function = references.resolve(name, references.EVERYTHING)
   if not function:
@@ -349,7 +349,7 @@ def _choose_isolation(params, own):
 
 
 def _define_model(params, tasks, own):
-  activation = ACTIVATIONS[params.activation]
+  activation = errors.find('Activation', params.activation, ACTIVATIONS)
   observed = params.observed
   gradient_heads = params.gradient_heads or [*observed, 'reward']
   layers = dict(units=params.num_units, activation=activation)

@@ -20,8 +20,7 @@ from agents.run.schema import (
   Size,
   Whole,
 )
-from planet.scripts import added, presets, renamed
-from planet.scripts import tasks as tasks_lib
+from planet.scripts import added, presets, renamed, table
 
 # A run keeps the parameters that its variables or recorded episodes depend on.
 _free = schema.setting
@@ -33,7 +32,7 @@ _episodes = functools.partial(schema.setting, fixed=_MEANING)
 
 Names = Annotated[list[Name], MinLen(1)]
 Tasks = Annotated[
-  Names, pydantic.AfterValidator(lambda x: [*map(tasks_lib.name_task, x)])
+  Names, pydantic.AfterValidator(lambda x: [*map(table.name_task, x)])
 ]
 Collects = list[dict[str, Any]]
 ImageSize = Annotated[Literal[32, 64, 96, 128], WHOLE]
@@ -70,12 +69,8 @@ def find_objective(
   """
   if ':' in name:
     return references.resolve(name, trust)
-  if not added.may_have('planet.scripts.objectives', name):
-    return None
-  from planet.scripts import objectives
-
   takes = 'state', 'graph', 'params'
-  return added.find(name, vars(objectives), takes)
+  return added.find('planet.scripts.objectives', name, takes)
 
 
 def _check_objective(value):
@@ -112,12 +107,9 @@ def _check_network(value):
 
 
 def _check_activation(value):
-  known = value in _ACTIVATIONS
-  if not known and added.may_have('planet.scripts.configs', value):
-    from planet.scripts import configs
-
-    known = value in configs.ACTIVATIONS
-  if not known:
+  # Where users may have added one, `configs` looks it up.
+  place = 'planet.scripts.configs'
+  if value not in _ACTIVATIONS and not added.may_have(place, value):
     raise ValueError(
       f'give one of {", ".join(_ACTIVATIONS)}, or the name of a function that '
       'you set in planet.scripts.configs.ACTIVATIONS'
@@ -442,7 +434,7 @@ def check_env(env: dict[str, Any], tasks: Sequence[str]) -> dict[str, Any]:
   Raises:
     UsageError: If a task or a setting is unknown, or a value is not allowed.
   """
-  declared = tasks_lib.find_settings(tasks) if env else None
+  declared = table.find_settings(tasks) if env else None
   return declared.check(env) if declared else env
 
 
@@ -458,7 +450,7 @@ def choose_defaults(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
   """
   values = {**Parameters.defaults(), **presets.find(preset)}
   names = given.get('tasks', values['tasks'])
-  declared = tasks_lib.find_settings(names)
+  declared = table.find_settings(names)
   settings = {**declared.defaults(), **values['env']} if declared else {}
   # An environment may decide on both, see `EnvSettings`.
   given_settings = given.get('env', {}) if declared else {}
@@ -476,7 +468,7 @@ def choose_defaults(preset: str, given: Mapping[str, Any]) -> dict[str, Any]:
     settings['image_size'] = size
   if 'max_length' in settings:
     values.update(presets.SHORT_EPISODES.get(preset, {}))
-  if set(names) - set(tasks_lib.TABLE):
+  if set(names) - set(table.TABLE):
     values.update(presets.OWN_ENVIRONMENTS.get(preset, {}))
   narrow = presets.NETWORKS.get(preset, {})
   values.update(image_size=size, network=narrow.get(size), env=settings)
@@ -568,7 +560,7 @@ def fixed(name: str, tasks: Sequence[str]) -> str | None:
     tasks: Tasks of the run.
   """
   own, _, setting = name.partition('.')
-  declared = tasks_lib.find_settings(tasks) if setting else None
+  declared = table.find_settings(tasks) if setting else None
   if declared and setting in declared.names():
     return declared.fixed(setting)
   return None if _is_own_scale(own) else Parameters.fixed(own)
@@ -617,7 +609,7 @@ def find_unused(params: Parameters, heads: Collection[str]) -> list[str]:
     heads: Names of the heads of the model.
   """
   scans = params.loader in ('cache', 'recent', 'scan')
-  domains = {tasks_lib.find_row(x).domain for x in params.tasks}
+  domains = {table.find_row(x).domain for x in params.tasks}
   sees, plays = params.observations != 'vector', not params.train_episodes
   collects = [*params.train_collects, *params.test_collects]
   is_noisy = plays and (
@@ -634,7 +626,7 @@ def find_unused(params: Parameters, heads: Collection[str]) -> list[str]:
     'loader_window': False,
     'bound_action': False,
     'image_bits': sees,
-    'image_size': sees or tasks_lib.find_settings(params.tasks),
+    'image_size': sees or table.find_settings(params.tasks),
     'overshooting_distance': params.overshooting_scale,
     'os_stop_posterior_grad': params.overshooting_scale,
     'network': sees,

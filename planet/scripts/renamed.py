@@ -8,7 +8,7 @@ from typing import Any
 
 from agents.envs import declared
 from agents.run import errors
-from planet.scripts import tasks as tasks_lib
+from planet.scripts import table
 
 TASK = 'carla'
 # Current names, inside of `env`.
@@ -40,7 +40,7 @@ def check(params: Mapping[str, Any]) -> dict[str, Any]:
   """
   old = {x: y for x, y in params.items() if x in NAMES}
   if old:
-    settings = declared.find(tasks_lib.TABLE[TASK].task)
+    settings = declared.find(table.TABLE[TASK].task)
     assert settings, TASK
     for name, value in old.items():
       today = NAMES[name]

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agents.envs import spaces
 from agents.run import checkpoint, errors, files, folder, references
 from planet.envs.seeding import derive_seed
-from planet.scripts import configs, parameters, renamed, tasks
+from planet.scripts import (
+  configs,
+  environments,
+  parameters,
+  renamed,
+  table,
+  tasks,
+)
 from planet.tools.attr_dict import AttrDict
 from planet.training import episode_folder, precision
 
@@ -50,7 +57,7 @@ def define_config(logdir: str, args: 'Arguments') -> configs.Config:
   if run.settings is None:
     params, own_tasks = args.new
     source = {'version': VERSION, 'config': args.config, 'seed': args.seed}
-    if replaced := tasks.list_replaced(params.tasks):
+    if replaced := table.list_replaced(params.tasks):
       source['replaced_tasks'] = replaced
     report = renamed.explain(args.params, params.tasks)
     trust = _trust_typed(args.trust, args.params)
@@ -123,7 +130,7 @@ def _merge(run, given, trust):
 
 def _check_replaced(run, stored, names):
   """Refuse tasks that are not what a run was trained with."""
-  before, now = stored.get('replaced_tasks', []), tasks.list_replaced(names)
+  before, now = stored.get('replaced_tasks', []), table.list_replaced(names)
   for name in names:
     if (name in before) == (name in now):
       continue
@@ -230,7 +237,7 @@ def check(config: configs.Config, logdir: str, size: int = 1) -> configs.Config:
     size: Number of processes that train together.
 
   Returns:
-    Complete configuration, see `tasks.prepare`.
+    Complete configuration, see `environments.prepare`.
 
   Raises:
     UsageError: If a requirement is not met.
@@ -277,7 +284,7 @@ def check(config: configs.Config, logdir: str, size: int = 1) -> configs.Config:
     )
   else:
     trained = config.source.get('interfaces', {})
-    config, shapes = tasks.prepare(config, logdir)
+    config, shapes = environments.prepare(config, logdir)
     _check_actions(trained, config.source.get('interfaces', {}), logdir)
   _check_bias(config, shapes)
   needed = {key: shapes[key] for key in config.recorded_keys}
@@ -392,7 +399,7 @@ def restore(
     # The environment was an object of an earlier program.
     shapes = {x: tuple(y) for x, y in config.source.shapes.items()}
   else:
-    config, shapes = tasks.prepare(config, logdir, evaluates=True)
+    config, shapes = environments.prepare(config, logdir, evaluates=True)
     seen = ('action', *config.observation_keys)
     _check_shapes(config, {x: shapes[x] for x in shapes if x in seen}, logdir)
   _check_bias(config, shapes)

@@ -448,10 +448,10 @@ def parse_known_args(
 
 
 def _describe_params():
-  from planet.scripts import parameters, tasks
+  from planet.scripts import parameters, table
 
-  settings = tasks.describe_settings()
-  return f'{tasks.describe()}\n\n{parameters.describe()}\n{settings}'
+  settings = table.describe_settings()
+  return f'{table.describe()}\n\n{parameters.describe()}\n{settings}'
 
 
 def parse_params(text: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 from agents.run import checkpoint, errors, files, references
 from planet.scripts import (
   configs,
+  environments,
   parameters,
   presets,
   resume,
@@ -303,7 +304,7 @@ def test_bias_of_an_evaluation(tmp_path, monkeypatch):
   """It needs one value for each dimension of the actions, as in training."""
   shapes = {'action': (5,)}
   monkeypatch.setattr(
-    tasks, 'prepare', lambda config, *_, **__: (config, shapes)
+    environments, 'prepare', lambda config, *_, **__: (config, shapes)
   )
   begin(tmp_path)
   with pytest.raises(errors.UsageError, match='give one value for each'):
@@ -337,7 +338,9 @@ def test_evaluation_ends_with_the_episode(tmp_path):
 
 def test_batches_larger_than_a_test_phase_are_told(tmp_path, monkeypatch):
   shapes = {'action': (5,), 'reward': (), 'image': (64, 64, 3)}
-  monkeypatch.setattr(tasks, 'prepare', lambda config, *_: (config, shapes))
+  monkeypatch.setattr(
+    environments, 'prepare', lambda config, *_: (config, shapes)
+  )
   said = []
   monkeypatch.setattr(
     resume._logger, 'warning', lambda *args: said.append(args)

@@ -15,7 +15,15 @@ from agents.envs import probe
 from agents.run import errors
 from planet.control import wrappers
 from planet.envs import constructors, dummy_env
-from planet.scripts import configs, parameters, resume, tasks, train
+from planet.scripts import (
+  configs,
+  environments,
+  parameters,
+  resume,
+  table,
+  tasks,
+  train,
+)
 from planet.tools.attr_dict import AttrDict
 from planet.tools.bind import bind
 from planet.training import utility
@@ -91,7 +99,7 @@ def test_functions(monkeypatch):
   )
   assert tasks.define('mine', params).max_length == 1, 'repeat of the preset'
   params = parameters.build('debug', {'tasks': ['mine'], 'batch_shape': [5, 4]})
-  assert tasks.find_row('mine').domain == 'function'
+  assert table.find_row('mine').domain == 'function'
   monkeypatch.setattr(tasks, 'mine', lambda config, params: None)
   with pytest.raises(errors.UsageError, match='returns None; return a Task'):
     tasks.define_all(params)
@@ -133,7 +141,7 @@ def test_attributes_that_are_no_tasks(value, monkeypatch):
     define('cartpole_swingup')
 
 
-@pytest.mark.parametrize('name', sorted(set(tasks.TABLE) - {'carla'}))
+@pytest.mark.parametrize('name', sorted(set(table.TABLE) - {'carla'}))
 def test_standard_tasks_are_functions(name, monkeypatch):
   """Alone, and where a user's task is based on one."""
   task = getattr(tasks, name)(AttrDict(), AttrDict(action_repeat=5))
@@ -224,9 +232,9 @@ def test_packages_can_be_pickled():
 def test_names_of_environments(monkeypatch):
   """The names of packages and functions may begin with gym_, too."""
   for name in ('dummy', 'gym_cheetah', 'gym_Pendulum-v1', 'gym_a:make'):
-    assert tasks.name_env(name) == name
-  assert tasks.name_env('Pendulum-v1') == 'gym_Pendulum-v1'
-  assert tasks.name_env('a:make') == 'gym_a:make'
+    assert table.name_env(name) == name
+  assert table.name_env('Pendulum-v1') == 'gym_Pendulum-v1'
+  assert table.name_env('a:make') == 'gym_a:make'
   given = {'tasks': ['Pendulum-v1', 'gym_Pendulum-v1', 'a:make', 'cup_catch']}
   assert parameters.check(given)['tasks'] == [
     'gym_Pendulum-v1',
@@ -235,17 +243,19 @@ def test_names_of_environments(monkeypatch):
     'cup_catch',
   ]
   monkeypatch.setitem(gymnasium.registry, 'gym_a/B-v0', None)
-  assert tasks.name_env('gym_a/B-v0') == 'gym_gym_a/B-v0'
+  assert table.name_env('gym_a/B-v0') == 'gym_gym_a/B-v0'
   monkeypatch.setattr(define, '__module__', 'gym_a')
   monkeypatch.setitem(sys.modules, 'gym_a', sys.modules[__name__])
-  assert tasks.name_env(define) == 'gym_gym_a:define'
+  assert table.name_env(define) == 'gym_gym_a:define'
 
 
 @pytest.mark.render
 @pytest.mark.parametrize('name, repeat, components, actions', SUITE)
 def test_suite_environments(name, repeat, components, actions):
   """Built in a process of their own, with images of the right size."""
-  report = probe.inspect(define(name, image_size=32).env_ctor, tasks._look)
+  report = probe.inspect(
+    define(name, image_size=32).env_ctor, environments._look
+  )
   shapes = report['shapes']
   assert shapes['image'] == (32, 32, 3)
   assert shapes['action'] == (actions,) and shapes['reward'] == ()
@@ -272,7 +282,7 @@ def test_suite_environments(name, repeat, components, actions):
 @pytest.mark.render
 def test_gym_environments(name, state, actions, message):
   task = define(name, state_diagnostics=True)
-  report = probe.inspect(task.env_ctor, tasks._look)
+  report = probe.inspect(task.env_ctor, environments._look)
   shapes = report['shapes']
   assert shapes['image'] == (64, 64, 3) and shapes['action'] == (actions,)
   assert shapes.get('state') == (None if state is None else (state,))
@@ -309,7 +319,7 @@ def test_configurations_are_built_without_effects(names, monkeypatch):
   """Neither servers nor environments are asked before `prepare`."""
   asked = []
   monkeypatch.setattr(
-    tasks.probe, 'inspect', lambda *x: asked.append(x) or REPORT
+    environments.probe, 'inspect', lambda *x: asked.append(x) or REPORT
   )
   monkeypatch.setattr(
     'planet.envs.carla.settings.find_world',
@@ -319,7 +329,7 @@ def test_configurations_are_built_without_effects(names, monkeypatch):
   config = resume.define_config('unused', args)
   assert not asked
   if names == ['carla']:
-    config, _ = tasks.prepare(config, 'unused')
+    config, _ = environments.prepare(config, 'unused')
     assert asked and config.source.chosen == {'backend': 'offline'}
     (collect,) = config.test_collects.values()
     assert collect.task is config.tasks[0]
@@ -352,9 +362,9 @@ def test_constructors_that_stay_in_this_process(kind, monkeypatch):
   if kind == 'process':
     message = 'cannot be sent to a process, TypeError: .*lock.*; create what'
     with pytest.raises(errors.UsageError, match=message):
-      tasks.prepare(config, 'unused')
+      environments.prepare(config, 'unused')
     return
-  _, shapes = tasks.prepare(config, 'unused')
+  _, shapes = environments.prepare(config, 'unused')
   assert shapes['image'] == (64, 64, 3) and shapes['action'] == (5,)
   (env,) = made
   assert env.closed
@@ -366,10 +376,10 @@ def test_two_tasks_share_actions_and_images():
   config = configs.make(
     'debug', dict(tasks=['cartpole_balance', 'reacher_easy'])
   )
-  config, found = tasks.prepare(config, 'unused')
+  config, found = environments.prepare(config, 'unused')
   assert [x.state_components for x in config.tasks] == [['reward']] * 2
   for task in config.tasks:
-    shapes = probe.inspect(task.env_ctor, tasks._look)['shapes']
+    shapes = probe.inspect(task.env_ctor, environments._look)['shapes']
     assert shapes == {'image': (64, 64, 3), 'action': (2,), 'reward': ()}
     assert shapes == found
   assert list(config.train_collects) == [
@@ -467,7 +477,7 @@ def test_several_episodes_per_collection(length, told):
   params = {'tasks': ['gym_Pendulum-v1'], 'observations': 'vector'}
   params |= {'episode_length': length, 'action_repeat': 10}
   config = configs.make('debug', params)
-  config, _ = tasks.prepare(config, 'unused')
+  config, _ = environments.prepare(config, 'unused')
   sentences = [x for x in config.report if 'records several' in x]
   assert len(sentences) == told
   if told:

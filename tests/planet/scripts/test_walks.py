@@ -115,7 +115,7 @@ def test_parameter(tmp_path):
     str(tmp_path), 2, lambda x: x == FREE_NATS, 'compute_objectives'
   )
   assert found == {
-    'agents/run/files.py',
+    'agents/run/yaml_text.py',
     'planet/scripts/train.py',
     'planet/scripts/parameters.py',
     'planet/scripts/configs.py',

@@ -8,13 +8,20 @@ import sys
 import pytest
 
 from agents.run import errors, files, references
-from planet.scripts import parameters, renamed, resume, tasks, train
+from planet.scripts import (
+  environments,
+  parameters,
+  renamed,
+  resume,
+  table,
+  train,
+)
 from tests import golden
 from tests.planet.envs.carla.recorded_world import DRIVING
 
 ROOT = pathlib.Path(golden.ROOT)
 # Where PlaNet may speak of it.
-PLACES = {'scripts/tasks.py', 'scripts/presets.py', 'scripts/renamed.py'}
+PLACES = {'scripts/table.py', 'scripts/presets.py', 'scripts/renamed.py'}
 
 TRAIN = """
 import sys
@@ -35,7 +42,7 @@ def test_only_a_row_presets_and_old_names():
     and re.search('(?i)carla|driving|vehicle', path.read_text())
   }
   assert found == PLACES
-  lines = (ROOT / 'planet/scripts/tasks.py').read_text().splitlines()
+  lines = (ROOT / 'planet/scripts/table.py').read_text().splitlines()
   assert sum('carla' in x.lower() for x in lines) == 1
 
 
@@ -54,7 +61,7 @@ def test_other_trainings_import_none_of_it(tmp_path):
 
 def test_old_names_are_settings():
   """All of them, and with today's they cannot be given twice."""
-  settings = tasks.find_settings(['carla'])
+  settings = table.find_settings(['carla'])
   assert set(renamed.NAMES.values()) <= set(settings.names())
   assert not set(renamed.NAMES) & set(parameters.Parameters.names())
   # What earlier versions did not offer.
@@ -110,7 +117,9 @@ def test_stored_runs_of_driving(tmp_path):
   with pytest.raises(errors.UsageError, match='env.map: loop -> grid .it chan'):
     define(tmp_path, 'carla_cpu', carla_map='grid')
   with pytest.raises(errors.UsageError, match='started with backend: offline'):
-    tasks.prepare(define(tmp_path, 'carla_cpu', env={'backend': 'server'}), '')
+    environments.prepare(
+      define(tmp_path, 'carla_cpu', env={'backend': 'server'}), ''
+    )
 
 
 def test_stored_runs_of_other_tasks(tmp_path):

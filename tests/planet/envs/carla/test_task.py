@@ -39,14 +39,14 @@ REPORT = {
 
 
 def define(config='debug', logdir='unused', evaluates=False, **params):
-  from planet.scripts import resume, tasks, train
+  from planet.scripts import environments, resume, train
 
   args = train.Arguments(config=config, params={**OFFLINE, **params})
   result = resume.define_config(logdir, args)
   assert not result.unused
   with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(tasks.probe, 'inspect', lambda *unused: REPORT)
-    result, _ = tasks.prepare(result, logdir, evaluates)
+    patch.setattr(environments.probe, 'inspect', lambda *unused: REPORT)
+    result, _ = environments.prepare(result, logdir, evaluates)
   return result
 
 
