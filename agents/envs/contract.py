@@ -306,7 +306,7 @@ def find_success(info: Mapping[str, Any]) -> float | None:
   Environments name it `is_success` or, like mazes, `success`.
   """
   for key in _SUCCESS_KEYS:
-    value = np.asarray(info.get(key))
+    value = guard.to_array(info.get(key))
     if value.size == 1 and value.dtype.kind in 'biuf':
       return float(value.reshape(()))
   return None

@@ -171,10 +171,14 @@ def check_rewards(values: Any, count: int, name: Any) -> None:
 
 
 def to_array(value: Any) -> np.ndarray:
-  """Return an array; one of None for lists of different lengths."""
+  """Return an array, which may be the value itself.
+
+  It is one of None for what is no array, such as lists of different lengths and
+  tensors of other libraries that require gradients.
+  """
   try:
     return np.asarray(value)
-  except ValueError:
+  except Exception:  # Whatever the class of the value raises.
     return np.array(None)
 
 

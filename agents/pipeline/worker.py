@@ -167,13 +167,8 @@ def _video_paths(folder):
 def flatten(observation: Any, path: str = '') -> dict[str, np.ndarray]:
   """Return a dict from path to array; the path is `agent` for an array."""
   if not isinstance(observation, dict):
-    try:
-      # A copy, as environments may use their arrays again.
-      array = np.array(observation)
-    except ValueError:
-      # Lists of different lengths.
-      array = np.array(observation, object)
-    return {path or 'agent': array}
+    # A copy, as environments may use their arrays again.
+    return {path or 'agent': guard.to_array(observation).copy()}
   flat = {}
   for key, value in observation.items():
     flat.update(flatten(value, f'{path}/{key}' if path else key))

@@ -9,12 +9,13 @@ import pytest
 from agents.envs import (
   adapters,
   batch_env,
+  contract,
   declared,
   spaces,
   vector,
   wrappers,
 )
-from agents.pipeline import toolbox
+from agents.pipeline import toolbox, worker
 from agents.run import errors
 from baselines_her import envs
 from planet.control import wrappers as control
@@ -84,6 +85,16 @@ class Scripted:
     return self.observation_space.sample(), 1.0, False, {}
 
 
+class Tensor:
+  """Requires a gradient, which NumPy cannot keep."""
+
+  def __array__(self, *args, **kwargs):
+    raise RuntimeError('use detach()')
+
+  def __repr__(self):
+    return 'tensor(1)'
+
+
 BOX = spaces.box(-np.ones(2), np.ones(2))
 GOALS = spaces.dictionary({'observation': BOX, 'achieved_goal': BOX})
 ZEROS = np.zeros(2)
@@ -106,6 +117,8 @@ PAIR = gymnasium.spaces.Tuple([BOX, CHOICE])
     (BOX, {1: 'good'}, "reward 'good' in step 2"),
     (BOX, {1: np.ones(2)}, 'reward array.* in step 2'),
     (BOX, {1: 1j}, 'reward 1j in step 2'),
+    (BOX, {1: Tensor()}, r'reward tensor\(1\) in step 2'),
+    (BOX, {0: Tensor()}, r'as an observation tensor\(1\) in step 2'),
     (BOX, {2: 'yes'}, "the end 'yes' in step 2"),
     (BOX, {3: None}, 'info None in step 2'),
     (GOALS, {0: None}, 'observation None in step 2'),
@@ -155,6 +168,13 @@ def test_unusual_values(transition):
   env.reset()
   env.step(ZEROS)
   assert np.ndim(env.step(ZEROS)[1]) == 0
+
+
+def test_infos_that_are_no_arrays():
+  """They are left out, as texts are."""
+  info = {'x': Tensor(), 'success': Tensor(), 'y': 1}
+  assert contract.find_numbers(info) == {'y': 1} == worker.numbers(info)
+  assert contract.find_success(info) is None
 
 
 @pytest.mark.parametrize(
