@@ -649,9 +649,12 @@ def _find_function(name):
     return None
   with guard.explained(name, 'in its module'):
     try:
-      return getattr(importlib.import_module(module), function, None)
+      found = getattr(importlib.import_module(module), function, None)
     except ModuleNotFoundError:
       return None
+  # Ids without a version may have the name of their class.
+  known = function in gymnasium.registry or function in _own_ids_of_gym()
+  return None if known else found
 
 
 def to_gymnasium(env: Any) -> gymnasium.Env:
@@ -863,7 +866,7 @@ def _find_library(env_id, module, name):
     except ModuleNotFoundError:
       # gymnasium.make raises the error that names the module.
       return 'gymnasium'
-  if _versions(gymnasium.registry, name):
+  if name in gymnasium.registry or _versions(gymnasium.registry, name):
     return 'gymnasium'
   if name in _own_ids_of_gym():
     return 'gym'

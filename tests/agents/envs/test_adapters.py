@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.envs.classic_control import PendulumEnv
+from gymnasium.envs.registration import EnvSpec
 
 from agents.envs import adapters, opengl, spaces
 from agents.run.errors import EnvError, UsageError
@@ -32,6 +33,19 @@ from tests import processes, scripted_envs
 )
 def test_resolve(env_id, library, resolved):
   assert adapters.resolve(env_id) == (library, resolved)
+
+
+class Timed(PendulumEnv):
+  """Has the name of an id."""
+
+
+@pytest.mark.parametrize('name', ['Timed', 'Untimed', 'mine/Timed'])
+def test_ids_without_a_version(monkeypatch, name):
+  """Come before a class of their name, which has no time limit."""
+  spec = EnvSpec(name, Timed, max_episode_steps=7)
+  monkeypatch.setitem(gymnasium.registry, name, spec)
+  env = adapters.create(f'{__name__}:{name}')
+  assert env.spec.max_episode_steps == 7
 
 
 def test_unknown_ids():
