@@ -29,6 +29,8 @@ class GoalEnv(Wrapper):
     parts = env.observation_space.spaces
     boxes = {key: spaces.vector_box(parts[key]) for key in contract.GOAL_KEYS}
     self.observation_space = spaces.dictionary(boxes)
+    dtypes = [np.dtype(parts[key].dtype) for key in contract.GOAL_KEYS[1:]]
+    self._whole = [x if x.kind in 'biu' else None for x in dtypes]
     self.action_space = env.action_space
     # Bound once, as the environment is stepped millions of times.
     self.step, self.reset = env.step, env.reset  # type: ignore[method-assign]
@@ -42,6 +44,8 @@ class GoalEnv(Wrapper):
   ) -> Any:
     """Return rewards [batch] of goals [batch, size] and a dict of arrays.
 
+    The replay stores floats; bits and integers get the dtype of their space.
+
     Raises:
       EnvError: If the environment fails or does not return finite numbers.
     """
@@ -52,7 +56,8 @@ class GoalEnv(Wrapper):
       return compute(achieved_goal, desired_goal, info)
     with guard.explained(self._name, 'in compute_reward'):
       # It may change what it is given.
-      goals = np.array(achieved_goal), np.array(desired_goal)
+      pairs = zip((achieved_goal, desired_goal), self._whole)
+      goals = [np.array(goal, dtype) for goal, dtype in pairs]
       if self._row_by_row:
         rewards = np.array([compute(a, d, info) for a, d in zip(*goals)])
       else:

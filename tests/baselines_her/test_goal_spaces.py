@@ -47,7 +47,8 @@ class Flip(gymnasium.Env):
     return self._observe(), reward, False, False, {'is_success': reward == 0}
 
   def compute_reward(self, achieved, desired, info):
-    return -(achieved != desired).any(-1).astype(np.float32)
+    # Fails for floats, in which the replay stores goals.
+    return -(achieved ^ desired).any(-1).astype(np.float32)
 
   def _observe(self):
     return dict(zip(GOAL_KEYS, (self._bits, self._bits, self._goal)))

@@ -178,6 +178,7 @@ def test_rewards_that_change_goals():
 
   env = envs.GoalEnv.__new__(envs.GoalEnv)
   env._env, env._name, env._row_by_row = Goals(), 'it', False
+  env._whole = None, None
   achieved, desired = np.ones([3, 2]), np.zeros([3, 2]) + 0.5
   rewards = env.compute_reward(achieved, desired, {})
   assert rewards.tolist() == [-1] * 3 and (achieved == 1).all()
