@@ -139,7 +139,7 @@ def _write(row, observ, env):
   except TypeError:
     raise errors.EnvError(
       f'Environment {guard.find_name(env)} returned an observation of type '
-      f'{observ.dtype}, but of {row.dtype} before; return one type.'
+      f'{np.asarray(observ).dtype}, but of {row.dtype} before; return one type.'
     ) from None
 
 

@@ -103,8 +103,9 @@ def test_first_observation_of_a_smaller_type(workers):
 
 
 @pytest.mark.parametrize('workers', [0, 1])
-def test_later_observation_of_another_type(workers):
-  rows = np.zeros(2, int), np.array([0.35, 0.5]), np.zeros(2, int)
+@pytest.mark.parametrize('kind', [np.array, list])
+def test_later_observation_of_another_type(workers, kind):
+  rows = np.zeros(2, int), kind([0.35, 0.5]), np.zeros(2, int)
   env = functools.partial(Played, Box(0, np.inf, (2,), np.int64), rows)
   with pytest.raises(
     errors.EnvError, match='type float64, but of int64 before'
