@@ -259,7 +259,7 @@ class UnitBox:
 
   def __init__(self, space: Any):
     self.enabled = find_scalable(space)
-    low, high = float_bounds(space)
+    low, high = _wide_bounds(space)
     self.low = np.where(self.enabled, low, -1)
     self.high = np.where(self.enabled, high, 1)
     # What is too wide to scale counts as infinite.
@@ -386,8 +386,12 @@ def _bounds(space, enabled, name):
     _logger.info('Not normalizing infinite %s range.', name)
   if enabled is False or not finite:
     return None
+  return _wide_bounds(space)
+
+
+def _wide_bounds(space):
+  """Bounds to scale by; small floats would round what is scaled."""
   low, high = float_bounds(space)
-  # Small floats would round what is scaled.
   kind = np.result_type(low, np.float32)
   return low.astype(kind), high.astype(kind)
 

@@ -92,6 +92,14 @@ def test_integers_are_the_nearest():
   assert fit(np.float64([-np.inf])) == ends.min
 
 
+def test_ends_of_small_floats():
+  """Both bounds are reached, which 16 bits would round."""
+  space = gymnasium.spaces.Box(-0.1, 0.3, (1,), np.float16)
+  for value, bound in ((-1, space.low), (1, space.high)):
+    action = spaces.UnitBox(space).to_box(np.full(1, value, np.float32))
+    assert action.astype(np.float16) == bound
+
+
 def test_discrete_actions_have_the_dtype():
   fit = spaces.fitting(spaces.discrete(3))
   assert type(fit(2)) is int and fit(np.int32(2)).dtype == np.int64
