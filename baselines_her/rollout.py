@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import contract
+from agents.envs import contract, guard
 from agents.run import errors
 from baselines_her import policies, util, vec_env
 
@@ -129,6 +129,7 @@ class RolloutWorker:
         f'Environment {self._name} returned NaN as {problem}, in '
         f'{_MOST_REPETITIONS} episodes in a row; fix the environment.'
       )
+    guard.check_finite(self.returns, 'reward', self._name)
     self.success_history.append(np.mean(successes))
     self.return_history.append(np.mean(self.returns))
     if self.compute_Q:
@@ -205,7 +206,7 @@ class RolloutWorker:
       u[ended] = 0
       with self._profiler('envstep'):
         obs, rewards, dones, infos = self.venv.step(u)
-      self.returns += rewards * ~ended
+      self.returns += np.where(ended, 0, rewards)
       if step == self.T:
         self._check_end(dones | ended)
         break

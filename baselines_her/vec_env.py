@@ -198,7 +198,12 @@ class _Group(vector.Group):
       obs, rewards[index], dones[index], info = env.step(action)
       if dones[index]:
         last = self.stack([obs])
-        info = {**info, LAST: {key: last[key][0] for key in last}}
+        # `reset` may change arrays of the environment.
+        info = {
+          k: v.copy() if isinstance(v, np.ndarray) else v
+          for k, v in info.items()
+        }
+        info[LAST] = {key: last[key][0] for key in last}
         obs = env.reset()
       observations.append(obs)
       infos.append(info)

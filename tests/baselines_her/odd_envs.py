@@ -27,10 +27,12 @@ class Odd(gymnasium.Env):
     self.oddity = oddity
     self.render_mode = render_mode
     self.time = 0
+    self.success = np.zeros(1)
 
   def reset(self, seed=None, options=None):
     super().reset(seed=seed)
     self.time = 0
+    self.success[:] = 0
     return self._observe(), {}
 
   def step(self, action):
@@ -41,11 +43,15 @@ class Odd(gymnasium.Env):
       info = {'is_success': np.zeros(1), 'phase': 'reach', 'more': {'a': 1}}
     if self.oddity == 'Silent' and self.time == 2:
       info = {}
+    if self.oddity == 'Reusing':
+      done, info = self.time == 3, {'is_success': self.success}
+      self.success[:] = 1
     if self.oddity == 'Raising' and self.time == 2:
       raise ValueError('the arm is stuck')
     if self.oddity == 'Leaving' and self.time == 2:
       raise SystemExit(0)
-    return self._observe(), -1.0, done, False, info
+    reward = np.nan if self.oddity == 'NaNStep' and self.time == 3 else -1.0
+    return self._observe(), reward, done, False, info
 
   def compute_reward(self, achieved, desired, info):
     reward = -1 - np.linalg.norm(achieved - desired, axis=-1)
@@ -80,8 +86,8 @@ class Blind(Odd):
 
 
 ODDITIES = """
-  Fine Broken Early NaN NaNGoal Growing Sign NaNReward Mute
-  Talking Silent Raising Leaving Losing Shrinking
+  Fine Broken Early NaN NaNGoal NaNStep Growing Sign NaNReward Mute
+  Reusing Talking Silent Raising Leaving Losing Shrinking
 """.split()
 for _name in ODDITIES:
   gymnasium.register(

@@ -70,6 +70,13 @@ def test_episodes(number):
   np.testing.assert_array_equal(worker.returns, [-3, -5][:number])
 
 
+def test_success_in_an_array_that_is_used_again():
+  """The next episode does not change it."""
+  worker = test_rollout.make_worker('Reusing')
+  worker.generate_rollouts()
+  assert worker.current_success_rate() == 1
+
+
 def test_last_state_and_success():
   """Success is that of the step that ended the episode."""
   from baselines_her import envs, rollout, vec_env
