@@ -50,8 +50,8 @@ class VectorEnv(vector.Vector):
     """Step all environments.
 
     Args:
-      actions: Array [N, ...] with one action per environment and the dtype of
-        the action space.
+      actions: Array [N, ...] with one action per environment; those of a box
+        may have another dtype of its kind, such as float64.
 
     Returns:
       Tuple of observations [N, ...], rewards float32 [N], done flags bool
@@ -101,7 +101,9 @@ def check_actions(space: Any, actions: np.ndarray) -> None:
   if _all_in_box(space, actions):
     return
   for index, action in enumerate(actions):
-    if not space.contains(action):
+    # Boxes of current gym refuse float64, those of the original's time did not.
+    row = np.asarray(action)[None] if hasattr(space, 'low') else action
+    if not (_all_in_box(space, row) or space.contains(action)):
       raise ValueError(
         f'Invalid action at index {index}: {action} is not in {space}.'
       )
@@ -112,7 +114,7 @@ def _all_in_box(space, actions):
   return (
     isinstance(actions, np.ndarray)
     and hasattr(space, 'low')
-    and np.can_cast(actions.dtype, space.dtype)
+    and np.can_cast(actions.dtype, space.dtype, 'same_kind')
     and actions.shape[1:] == space.shape
     # Comparisons with NaN are false.
     and bool(((actions >= space.low) & (actions <= space.high)).all())

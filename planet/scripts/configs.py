@@ -540,13 +540,14 @@ def _define_simulation(task, item, params, own):
   exploration = AttrDict(
     scale=item.action_noise, schedule=bind(schedule.linear, **ramp)
   )
+  objective = own['objectives'][item.objective]
   return AttrDict(
     task=task,
     num_agents=item.batch_size,
     planner=planner,
     horizon=item.horizon,
     warm_start=params.planner_warm_start,
-    objective=bind(own['objectives'][item.objective], params=params),
+    objective=bind(objective, params=AttrDict(dict(params))),
     save_episode_dir=item.save_episode_dir,
     steps_after=item.after,
     steps_every=item.every,

@@ -12,7 +12,7 @@ def reward(
   Args:
     state: Dict of tensors [batch, horizon, ...].
     graph: AttrDict with `cell` and `heads`.
-    params: Unused.
+    params: AttrDict of all parameters of the run; unused.
 
   Returns:
     Float32 tensor [batch].

@@ -270,6 +270,9 @@ def test_objectives_of_users(tmp_path, monkeypatch):
     collects = [*config.train_collects.values(), *config.test_collects.values()]
     used = [x.objective.func for x in collects]
     assert used == [found, slow, objectives.reward, slow]
+    (params,) = collects[0].objective.keywords.values()
+    assert params.get('planner_horizon') == params.planner_horizon == 12
+    assert params.get('mine', 3) == 3
   logdir = str(tmp_path / 'slow')
   utility.save_config(config, logdir)
   with pytest.raises(UsageError, match='--trust'):
