@@ -544,8 +544,6 @@ def run(argv: Sequence[str] | None = None) -> int:
     argv: List of arguments, starting with the program name; those of the
       process by default.
   """
-  # Ranks that wait leave the cores to others; Open MPI reads this.
-  os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
   rest = None if argv is None else argv[1:]
 
   def train(words: list[str]) -> None:

@@ -74,6 +74,8 @@ def world() -> Any:
   if size == 1:
     return SingleComm()
   said = f'A launcher has set {variable}={os.environ[variable]}'
+  # Ranks that wait leave the cores to others; Open MPI reads this.
+  os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
   try:
     from mpi4py import MPI
   except ImportError as error:

@@ -472,8 +472,6 @@ def run(argv: list[str] | None = None) -> int:
     with stopping.handle_signals():
       tf.app.run(lambda _: main(args), remaining)
 
-  # Makes ranks of Open MPI yield the CPU while they wait.
-  os.environ.setdefault('OMPI_MCA_mpi_yield_when_idle', '1')
   return entry.run(train)
 
 
