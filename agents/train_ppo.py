@@ -26,6 +26,7 @@ from agents.run import (
   folder,
   life,
   mpi,
+  random_state,
   references,
   schema,
   stopping,
@@ -156,8 +157,7 @@ def train(
   tf.reset_default_graph()
   env_seed = None
   if config.seed is not None:
-    # A prime keeps ranks apart from continued runs, which add their steps.
-    tf.set_random_seed(config.seed + first_step + 7919 * rank)
+    tf.set_random_seed(random_state.seed_of_rank(config.seed, first_step, rank))
     env_seed = 1000 * config.seed + first_step + own * rank
   # MPI ranks and environment objects step in this process.
   here = size > 1 or adapters.is_environment(config.env)

@@ -7,6 +7,18 @@ from typing import Any
 import numpy as np
 
 
+def seed_of_rank(seed: int | None, step: int, rank: int) -> int | None:
+  """Return the seed of an MPI process for a run that begins at a step.
+
+  Args:
+    seed: Seed of the run, or None for none.
+    step: Global step, 0 for a new run.
+    rank: Rank of the process.
+  """
+  # A prime keeps ranks apart from continued runs, which add their steps.
+  return None if seed is None else seed + step + 7919 * rank
+
+
 def set_seeds(seed: int | None) -> None:
   """Seed Python, NumPy's global generator and the default graph.
 

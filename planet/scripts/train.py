@@ -174,9 +174,7 @@ def _train_graph(config, logdir, ranks, mirrors=(), on_start=None):
     vector_statistics=statistics,
   )
   tf.reset_default_graph()
-  seed = config.seed
-  if seed is not None:
-    seed += config.first_step + 7919 * ranks.rank
+  seed = random_state.seed_of_rank(config.seed, config.first_step, ranks.rank)
   random_state.set_seeds(seed)
   config = ranks_lib.own_config(config, ranks)
   batch_size, length = config.batch_shape
