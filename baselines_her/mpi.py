@@ -206,21 +206,13 @@ class MpiAdam:
     self._set(theta)
 
   def check_synced(self) -> None:
-    """Check that all ranks have the same variables as the first one.
+    """Check that all ranks have the same variables, bit for bit.
 
     Raises:
       RuntimeError: If they do not.
     """
-    if self.comm.Get_size() == 1:
-      return
-    theta = self._get['theta']()
-    root = theta.copy()
-    self.comm.Bcast(root, root=0)
-    if not (theta == root).all():
-      raise RuntimeError(
-        f'Rank {self.comm.Get_rank()} has other weights than rank 0; the '
-        f'largest difference is {np.abs(theta - root).max()}.'
-      )
+    if self.comm.Get_size() > 1:
+      mpi_ops.check_same([self._get['theta']()], self.comm)
 
   def get_slots(self) -> list[np.ndarray]:
     """Return moments and number of updates for checkpoints."""

@@ -1,6 +1,7 @@
 """Communication between MPI processes as graph operations."""
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,3 +78,31 @@ def define_broadcast(
     sess.run(assigns, dict(zip(holders, values)))
 
   return broadcast
+
+
+def check_same(weights: Sequence[np.ndarray], comm: Any) -> None:
+  """Check that all processes have the same weights, bit for bit.
+
+  Args:
+    weights: Arrays of this process.
+    comm: Communicator; all processes must make this call.
+
+  Raises:
+    RuntimeError: In all processes, if they do not.
+  """
+  digests = comm.allgather(hash_values(weights))
+  for rank, digest in enumerate(digests):
+    if digest != digests[0]:
+      raise RuntimeError(
+        f'The weights of rank {rank} of {len(digests)} differ from those of '
+        'the first rank. Use identical machines and libraries, and repeat the '
+        'command to continue from the last checkpoint.'
+      )
+
+
+def hash_values(values: Sequence[np.ndarray]) -> str:
+  """Return a SHA-256 digest of the bytes of all arrays."""
+  digest = hashlib.sha256()
+  for value in values:
+    digest.update(np.ascontiguousarray(value).tobytes())
+  return digest.hexdigest()

@@ -1,6 +1,5 @@
 """MPI processes (ranks) that train one model together."""
 
-import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -144,17 +143,8 @@ class Ranks:
     Raises:
       RuntimeError: If they do not.
     """
-    if self.size == 1:
-      return
-    digest = hash_values(sess.run(tf.trainable_variables()))
-    digests = self.comm.allgather(digest)
-    other = [rank for rank, x in enumerate(digests) if x != digests[0]]
-    if other:
-      raise RuntimeError(
-        f'The weights of rank {other[0]} of {self.size} differ from those of '
-        'the first rank. Use identical machines and libraries, and repeat the '
-        'command to continue from the last checkpoint.'
-      )
+    if self.size > 1:
+      mpi_ops.check_same(sess.run(tf.trainable_variables()), self.comm)
 
   def session_options(self) -> tf.ConfigProto:
     """Return session options that share cores and GPUs of this machine.
@@ -208,14 +198,6 @@ def own_config(config: 'Config', ranks: Ranks) -> 'Config':
     train_collects=_own_collects(train, ranks, config.collect_per_rank),
     test_collects=_own_collects(test, ranks, False),
   )
-
-
-def hash_values(values: Sequence[np.ndarray]) -> str:
-  """Return a SHA-256 digest of the bytes of all arrays."""
-  digest = hashlib.sha256()
-  for value in values:
-    digest.update(np.ascontiguousarray(value).tobytes())
-  return digest.hexdigest()
 
 
 def _own_collects(collects, ranks, each):

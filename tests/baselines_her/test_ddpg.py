@@ -266,6 +266,9 @@ class OtherRank(mpi_lib.SingleComm):
   def Bcast(self, array, root=0):
     array += self.difference
 
+  def allgather(self, value):
+    return [self.difference or value, value]
+
 
 def test_ranks_that_differ_are_noticed():
   """Not by an assert, which python -O leaves out."""
@@ -273,7 +276,7 @@ def test_ranks_that_differ_are_noticed():
     weight = tf.get_variable('weight', [3], use_resource=True)
     sess.run(weight.initializer)
     mpi.MpiAdam([weight], comm=OtherRank(0)).check_synced()
-    with pytest.raises(RuntimeError, match='other weights'):
+    with pytest.raises(RuntimeError, match='weights of rank 1 of 2 differ'):
       mpi.MpiAdam([weight], comm=OtherRank(1)).check_synced()
   mpi.check_seeds(OtherRank(1))
   with pytest.raises(RuntimeError, match='same random numbers'):

@@ -7,9 +7,9 @@ import os
 import sys
 
 from agents.run import mpi
+from agents.tools.mpi_ops import hash_values
 from agents.tools.tf1 import tf
 from planet.scripts import train
-from planet.training.ranks import hash_values
 from planet.training.trainer import Trainer
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from agents.run import limits, stopping
-from agents.tools import graph_errors
+from agents.tools import graph_errors, mpi_ops
 from agents.tools.tf1 import tf
 from planet import control
 from planet.envs import dummy_env
@@ -151,7 +151,7 @@ def test_updates_of_ranks_are_those_of_one_process(alone, monkeypatch):
       values = [x[0][update][name] for x in results]
       assert len(set(values)) == 1
       np.testing.assert_allclose(values[0], expected[name], 1e-4, 1e-5)
-    hashes = {ranks_lib.hash_values(x[1][update]) for x in results}
+    hashes = {mpi_ops.hash_values(x[1][update]) for x in results}
     assert len(hashes) == 1
     for found, value in zip(results[0][1][update], after[update]):
       np.testing.assert_allclose(found, value, 1e-4, 1e-6)
