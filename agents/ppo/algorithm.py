@@ -31,9 +31,10 @@ class PPOAlgorithm:
       improve the policy.
     should_log: Bool tensor, whether to compute summaries.
     config: AttrDict, see `agents.configs`.
-    comm: MPI communicator. With several processes, each contributes the same
-      number of episodes to an update, and statistics and gradients are computed
-      over all of them. Between two updates, the processes do not communicate.
+    comm: MPI communicator, None for a single process. With several, each
+      contributes the same number of episodes to an update, and statistics and
+      gradients are computed over all of them. Between two updates, the
+      processes do not communicate.
   """
 
   def __init__(
@@ -49,7 +50,7 @@ class PPOAlgorithm:
     self._is_training = is_training
     self._should_log = should_log
     self._config = config
-    self._comm: Any = comm if comm and comm.Get_size() > 1 else None
+    self._comm = comm
     self._quota = config.update_every // (comm.Get_size() if comm else 1)
     observ, action, reward = (
       x[0] for x in (batch_env.observ, batch_env.action, batch_env.reward)

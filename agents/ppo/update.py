@@ -44,7 +44,8 @@ def define_update(
     optimizer: A TensorFlow 1 optimizer.
     penalty: Variable of the weight of the divergence.
     config: AttrDict, see `agents.configs`.
-    comm: MPI communicator; sums then cover the episodes of all processes.
+    comm: MPI communicator, None for a single process; sums cover the episodes
+      of all.
     scope: Name scope of the optimizer's variables, ending in a slash.
       Checkpoints need names that do not depend on the position in the graph.
 
@@ -255,7 +256,7 @@ def _summarize(
   padding = [[0, 0], [0, batch.horizon - tf.shape(entropy)[1]]]
   surrogate = tf.reduce_mean(terms['surrogate_loss'])
   kl_penalty = tf.reduce_mean(terms['kl_penalty'])
-  if comm is not None and comm.Get_size() > 1:
+  if comm:
     # The losses are parts of the mean over all episodes already.
     share = tf.cast(tf.size(batch.length), tf.float32) / config.update_every
     surrogate, kl_penalty = surrogate * share, kl_penalty * share

@@ -40,10 +40,9 @@ def define_model(
       optimizer_summaries, grad_norms = utility.apply_optimizers(
         objectives, trainer, config, ranks.average if ranks.size > 1 else None
       )
-    if ranks.size > 1:
-      # After the gradients: all processes must exchange in the same order.
-      with tf.control_dependencies(optimizer_summaries):
-        objectives = objectives_lib.average(objectives, ranks.average)
+    # After the gradients: all processes must exchange in the same order.
+    with tf.control_dependencies(optimizer_summaries):
+      objectives = objectives_lib.average(objectives, ranks.average)
     graph = AttrDict(
       graph, trainer=trainer, step=trainer.step, objectives=objectives
     )

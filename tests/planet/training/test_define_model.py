@@ -92,7 +92,7 @@ def test_episodes_are_played_with_new_weights(monkeypatch, phase):
     test_collects={'b': simulation},
   )
   trainer = AttrDict(
-    ranks=AttrDict(size=1, is_first=False),
+    ranks=AttrDict(size=1, is_first=False, average=list),
     step=tf.constant(1),
     global_step=tf.constant(1),
     phase=tf.constant(phase),
