@@ -150,14 +150,12 @@ def main(args: argparse.Namespace) -> None:
   from baselines_her import tf_util
 
   tf_util.set_global_seeds(args.seed)
-  run = policies.find_run(args.policy_file)
-  filename = args.video or os.path.join(run, 'play.mp4')
   with trained.load(args.policy_file, trust=args.trust) as agent:
     worker = show(
       agent.policy,
       args.n_test_rollouts,
       args.seed,
-      filename,
+      args.video or os.path.join(agent.logdir, 'play.mp4'),
       args.render,
       window=False if args.video else None,
     )
@@ -182,11 +180,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--video', default=None, help=text)
   add('--trust', action='append', default=[], help=references.HELP)
   args = parser.parse_args(argv)
-  if not os.path.exists(files.expand(args.policy_file)):
-    raise errors.UsageError(
-      f'There is no policy {args.policy_file}; give the folder of a run, or a '
-      'policy file written by a training.'
-    )
+  # Before TensorFlow is imported.
+  policies.find(args.policy_file)
   if args.video and not args.render:
     raise errors.UsageError(
       f'Flag --video is {args.video}, but --render=0 shows nothing; omit one '
@@ -194,8 +189,6 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     )
   if args.video:
     video.check_ending(args.video)
-  # Before TensorFlow is imported.
-  policies.find(args.policy_file)
   return args
 
 

@@ -131,6 +131,11 @@ def find(path: str | os.PathLike[str]) -> str:
     UsageError: If there is none.
   """
   folder = files.expand(path)
+  if not os.path.exists(folder):
+    raise errors.UsageError(
+      f'There is no policy {path}; give the folder of a run, or a policy file '
+      'written by a training.'
+    )
   if not os.path.isdir(folder):
     return folder
   best = os.path.join(folder, 'policies', BEST)
