@@ -17,7 +17,8 @@ from typing import Any, NoReturn
 from agents.run import errors, files, mpi, schema, stopping
 
 _STDOUT = 1  # file descriptor
-# Seconds that other ranks wait for the first one to say what they all know.
+# Seconds that other ranks wait for the first one to say what they all know. It
+# ends them within 0.01 s, but may first close environments and remove a folder.
 _PATIENCE = 4
 # What the system, not the program or its files, may do wrong.
 _SYSTEM = {

@@ -26,7 +26,8 @@ _PR_SET_PDEATHSIG = 1  # of Linux
 _requested = threading.Event()
 # Sockets that signals are written to.
 _senders: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-# Seconds after a signal in which the same one does not count.
+# Seconds after a signal in which the same one does not count: launchers send it
+# twice at once. Shorter for Ctrl-C, which users press again.
 _TWICE: dict[int, float] = {signal.SIGTERM: 1.0, signal.SIGINT: 0.3}
 # Seconds after a signal in which a reader of the output may end from it, too.
 _READERS_END = 1.0
