@@ -60,8 +60,7 @@ class Display(phases.Observer):
       self._scores = log.Table(
         path, _COLUMNS, lambda row: _step_of(row) <= first_step
       )
-      steps = config.update_every + config.eval_episodes
-      begin = first_step - first_step % (steps * config.max_length)
+      begin = first_step - first_step % sum(runs.epoch_steps(config))
       for row in log.read_table(path, ('episodes', 'mean_score')):
         self.record.totals['episodes'] = int(float(row['episodes'] or 0))
         if row['phase'] == 'train' and _step_of(row) > begin:
@@ -97,7 +96,7 @@ class Display(phases.Observer):
       self.record.complete = True
     else:
       self.record.totals['episodes'] += phase.episodes
-      is_full = steps >= (epoch + 1) * config.update_every * config.max_length
+      is_full = steps >= (epoch + 1) * runs.epoch_steps(config)[0]
       # The last steps of a run are not followed by an evaluation.
       done = not (config.eval_episodes if is_full else math.isnan(score))
       self.record.complete = done

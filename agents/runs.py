@@ -186,16 +186,22 @@ def store(run: folder.Run) -> None:
     utility.save_config(run.config)
 
 
+def epoch_steps(config: AttrDict) -> tuple[int, int]:
+  """Return the steps of training and of evaluation in an epoch."""
+  length = config.max_length
+  return config.update_every * length, config.eval_episodes * length
+
+
 def total_steps(config: AttrDict) -> int:
   """Return the global step at which a run ends, evaluation included."""
-  training, evaluation = _count_steps(config)
+  training, evaluation = epoch_steps(config)
   epochs, rest = divmod(math.ceil(config.steps), training)
   return epochs * (training + evaluation) + rest
 
 
 def training_steps(config: AttrDict, step: int) -> int:
   """Return the number of training steps up to a global step."""
-  training, evaluation = _count_steps(config)
+  training, evaluation = epoch_steps(config)
   epochs, rest = divmod(step, training + evaluation)
   return epochs * training + min(rest, training)
 
@@ -224,12 +230,6 @@ def _find_end(run):
     f'Nothing to do: the run in {run.folder} is finished; raise '
     'total_env_steps to continue training.'
   )
-
-
-def _count_steps(config):
-  """Steps of training and of evaluation in an epoch."""
-  episodes = config.update_every, config.eval_episodes
-  return tuple(x * config.max_length for x in episodes)
 
 
 def _combine(name, overrides):

@@ -184,12 +184,8 @@ def train(
     made = observers()
     for observer in made:
       stack.callback(observer.close)
-    length = config.max_length
-    train_steps, eval_steps = (
-      length * x for x in (config.update_every, config.eval_episodes)
-    )
     loop = _define_loop(
-      graph, stored.folder, train_steps, eval_steps, made, comm
+      graph, stored.folder, *runs.epoch_steps(config), made, comm
     )
     yield from _run(loop, graph, config, comm, threads, stored)
 
