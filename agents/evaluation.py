@@ -470,7 +470,7 @@ def _check_parts(value, space):
 
 def _check_finite(value):
   if value.dtype == object:
-    # Lists with None.
+    # Lists with None are arrays of objects.
     with contextlib.suppress(TypeError, ValueError):
       value = value.astype(float)
   if value.dtype.kind == 'f' and (kind := guard.not_finite(value)):

@@ -347,7 +347,7 @@ def _run(loop, graph, config, comm, threads, stored):
       saver.restore(sess, stored.checkpoint)
       saver.continue_in(stored.folder)
     if stored.config and comm.Get_rank() == 0:
-      # Of a run that was claimed and whose checkpoint, if any, fits.
+      # The run was claimed, and its checkpoint, if any, fits.
       runs.store(stored)
     broadcast(sess)
     sess.run(begin)

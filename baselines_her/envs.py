@@ -55,7 +55,7 @@ class GoalEnv(Wrapper):
     if np.ndim(achieved_goal) < 2:
       return compute(achieved_goal, desired_goal, info)
     with guard.explained(self._name, 'in compute_reward'):
-      # It may change what it is given.
+      # Copies, as the function may change what it is given.
       pairs = zip((achieved_goal, desired_goal), self._whole)
       goals = [np.array(goal, dtype) for goal, dtype in pairs]
       if self._row_by_row:
@@ -102,7 +102,7 @@ def _read_generator(env):
   """Return the state of the random numbers of an environment, None without."""
   generator = getattr(env, 'np_random', None)
   if isinstance(generator, np.random.RandomState):
-    # Of gym until 0.21.
+    # gym until 0.21 has such generators.
     return generator.get_state(legacy=False)
   if isinstance(generator, np.random.Generator):
     return generator.bit_generator.state

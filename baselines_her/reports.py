@@ -157,7 +157,7 @@ def forget_epochs(folder: str, first: int) -> None:
     try:
       return float(row.get('epoch', row.get('step'))) < first
     except (AttributeError, TypeError, ValueError):
-      # A row of something else.
+      # The row is not one of an epoch.
       return True
 
   for name in ('progress.csv', 'progress.json', 'metrics.jsonl'):

@@ -61,7 +61,7 @@ _NEEDED = {
   'save_video_length': 'save_video_interval',
 }
 _IGNORED_MEANING = 'ignored; accepted for compatibility with Baselines'
-# What flags may be.
+# Types of the flags that are checked.
 TYPES = {
   'alg': Literal['her'],
   'seed': schema.Seed,
@@ -249,7 +249,7 @@ class Plan:
     args, folder, rank = self.args, self.folder, mpi.world().Get_rank()
     params, values, newest = run.config
     if args.log_path:
-      # The usual one is temporary.
+      # The default is temporary, which machines need not share.
       mpi.check_shared(mpi.world(), folder)
     with contextlib.ExitStack() as stack:
       if rank:

@@ -132,7 +132,7 @@ class TrainingGraph:
     sizes = {'hidden': settings.hidden, 'layers': settings.layers}
     kind: Any = settings.network_class
     if not callable(kind):
-      # It has been checked where the run was read.
+      # The name was checked where the run was read.
       kind = references.resolve(kind, references.EVERYTHING)
     return kind(
       inputs,
@@ -176,7 +176,7 @@ class TrainingGraph:
 
   @functools.cached_property
   def _loop(self) -> Callable[..., list[np.ndarray]]:
-    # Agents that only act do without it.
+    # Agents that only act do without the loop.
     with self._sess.graph.as_default():
       with tf.variable_scope(self._settings.scope, reuse=True):
         return self._define_loop()

@@ -52,7 +52,7 @@ class _Adapter(Wrapper):
           f'{space!r:.80}; set this attribute in the constructor, to a space '
           'of gymnasium for one agent.'
         )
-      # Those of old gym cannot be sent to another process.
+      # Spaces of old gym cannot be sent to another process.
       with contextlib.suppress(NotImplementedError):
         space = spaces.convert(space)
       setattr(self, name, space)
@@ -113,7 +113,7 @@ class GymnasiumEnv(_Adapter):
       if truncated and not terminated:
         info = dict(info, truncated=True)
       elif terminated and 'truncated' in info:
-        # Something else of this name.
+        # The environment uses this name for something else.
         info = dict(info, truncated=False)
     return observ, reward, terminated or truncated, info
 
@@ -250,7 +250,7 @@ class DeepMindWrapper(Wrapper):
     observ, reward = dict(time_step.observation), time_step.reward or 0
     done, info = time_step.last(), {'discount': time_step.discount}
     if done and time_step.discount:
-      # What follows would count, so this is not the end of the task.
+      # Later rewards would count, so the task is not over.
       info['truncated'] = True
     return observ, reward, done, info
 
@@ -455,7 +455,7 @@ def make(env_id: str, render_mode: str | None = None, /, **kwargs: Any) -> Any:
       f'Cannot create environment {env_id!r}: {error}'
     ) from None
   except guard.MISTAKES as error:
-    # It was called with an argument that it lacks.
+    # A constructor without this argument raises such an error.
     refused = isinstance(error, TypeError) and 'render_mode' in str(error)
     if render_mode and refused:
       raise errors.UsageError(
@@ -545,7 +545,7 @@ def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
     )
   with reading:
     if isinstance(made, gymnasium.Env):
-      # Its images may not be needed.
+      # Without OpenGL there are no images, which may not be needed.
       with contextlib.suppress(errors.UsageError):
         _choose_opengl(made)
     elif render_mode and _is_of_dm_control(made):

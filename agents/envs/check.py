@@ -116,7 +116,7 @@ def check(
       )
     env.seed(seed)
     _check_episode(env, env_id, subjects, report)
-    # Makes another one and closes it, with what both share.
+    # Last, as it closes another environment, with what both share.
     if isinstance(env, adapters.GymnasiumEnv):
       report.hints += _ask_gymnasium(env)
     if adapters.is_old(env):

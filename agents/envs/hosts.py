@@ -387,7 +387,7 @@ def _serve(conn, unpack, close_timeout, dies_with_parent=False):
     served = unpack()()
     close_timeout.value = getattr(served, 'seconds_to_close', 0.0)
     if dies_with_parent and not close_timeout.value:
-      # Also in the middle of a step that never returns to Python.
+      # This also ends a step that never returns to Python.
       stopping.follow_parent(signal.SIGKILL)
     for request in iter(conn.recv, None):
       conn.send(_answer(served, *request))

@@ -33,7 +33,7 @@ def takes(function: Any, name: str, loosely: bool = True) -> bool:
   try:
     parameters = inspect.signature(function).parameters
   except (TypeError, ValueError):
-    # Written in C.
+    # Functions written in C may have no signature.
     return False
   rest = any(x.kind is x.VAR_KEYWORD for x in parameters.values())
   return name in parameters or (loosely and rest)
@@ -51,7 +51,7 @@ def layers(env: Any) -> Iterator[Any]:
   yield env
   while 'env' in getattr(env, '__dict__', {}):
     if env is getattr(env, 'unwrapped', None):
-      # It consists of another one.
+      # It consists of `env` instead of wrapping it.
       return
     env = env.env
     yield env
@@ -102,7 +102,7 @@ def lenient(env: gymnasium.Env) -> gymnasium.Env:
   """Return an environment with `Lenient` on each class that others wrote."""
   found = list(layers(env))
   if not _is_known(found[-1]):
-    # In place of the checker.
+    # `Lenient` takes the place of the checker.
     checkers = [x for x in found if type(x).__name__ == 'PassiveEnvChecker']
     for outer in found:
       if getattr(outer, 'env', None) in checkers:
@@ -208,12 +208,12 @@ def mend_below(env: Any) -> None:
   gym: Any = sys.modules.get('gym')
   changing = getattr(getattr(gym, 'ObservationWrapper', None), 'reset', None)
   if changing is None or not takes(changing, 'return_info'):
-    # None, or one that expects an info.
+    # This gym has no such wrapper, or one that expects an info.
     return
   found = list(layers(env))
   count = sum(isinstance(x, gym.Wrapper) for x in found)
   resets = [type(x).reset for x in found[:count]]
-  # Those of users may expect an info.
+  # Wrappers of users may expect an info.
   if changing not in resets or {*resets} - {changing, gym.Wrapper.reset}:
     return
   if isinstance(found[count], gymnasium.Env):

@@ -12,7 +12,7 @@ from typing import Any
 from agents.envs import adapters, quiet
 from agents.run import errors
 
-# Classes that have no ids either, and their modules.
+# Classes without ids, and their modules.
 CLASSES = {
   'MinitaurReactiveEnv': 'minitaur_reactive_env',
   'MinitaurTrottingEnv': 'minitaur_trotting_env',

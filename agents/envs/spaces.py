@@ -403,7 +403,7 @@ def float_bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
   """
   low, high = (np.asarray(getattr(space, x, np.inf)) for x in ('low', 'high'))
   if low.dtype.kind == 'f':
-    # That of float32, or of smaller floats.
+    # The largest number of float32, or of smaller floats.
     limit = float(min(np.finfo(np.float32).max, np.finfo(low.dtype).max))
   else:
     # gymnasium takes a number a little smaller than the largest one.
@@ -474,7 +474,7 @@ def describe(space: Any, path: str = '') -> dict[str, dict[str, Any]]:
     return parts
   found: dict[str, Any]
   if kind == 'Box':
-    # Those of images would fill pages.
+    # Lists of the bounds of images would fill pages.
     lim = [_plain_bound(x, 2) for x in (space.low, space.high)]
     found = {'typ': kind, 'dim': list(space.shape), 'lim': lim}
     if space.dtype != np.float32:

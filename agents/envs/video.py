@@ -256,7 +256,7 @@ def _is_whole_mp4(filename):
     while head := file_.read(8):
       names.append(head[4:])
       size = int.from_bytes(head[:4], 'big')
-      # Of more than 4 GB, it follows.
+      # A size above 4 GB follows in 64 bits.
       size = int.from_bytes(file_.read(8), 'big') if size == 1 else size
       place += max(8, size)
       file_.seek(place)

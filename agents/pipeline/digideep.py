@@ -22,7 +22,7 @@ _AGENTS = {
   'digideep.agent.ppo.Agent': 'ppo',
 }
 _NORMALIZERS = 'digideep.environment.wrappers.normalizers.'
-# Whatever else has been given a name, and what takes its place.
+# Names of digideep that mean nothing here, and what to do instead.
 _MISSING = {
   'digideep.agent.sac': 'use digideep.agent.ddpg for continuous actions',
   'digideep.agent.sacv2': 'use digideep.agent.ddpg for continuous actions',
@@ -335,7 +335,7 @@ def _define_explorer(mode, given, env, params, notes):
     'num_workers': workers,
     'n_steps': given.get('n_steps') or 0,
     'n_episodes': given.get('n_episodes') or 0,
-    # Of all workers, which digideep counts once.
+    # Steps of all workers, which digideep counts as one.
     'warm_start': given.get('warm_start', 0) * workers,
     'seed': given['seed'],
     'normalize_observations': observ is not None,
@@ -344,7 +344,7 @@ def _define_explorer(mode, given, env, params, notes):
     'gamma': float((reward or {}).get('gamma', 0.99)),
   }
   same = ['final_action', 'deterministic', 'win_size']
-  # One that only plays begins with new episodes.
+  # An explorer that only plays begins with new episodes.
   same += [] if mode == 'eval' else ['do_reset']
   args.update((x, given[x]) for x in same if x in given)
   return {'name': 'agents.pipeline.gym_explorer.GymExplorer', 'args': args}

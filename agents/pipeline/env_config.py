@@ -66,7 +66,7 @@ def make(
   if system:
     contract.check_spaces(env, name, system, **kwargs)
   if tree.get('wrappers'):
-    # They are to see what they can convert.
+    # Wrappers are to get values that they can convert.
     env = wrappers.Guard(env, name)
   env = wrappers.with_own_randomness(env)
   for wrapper in schema.convert(

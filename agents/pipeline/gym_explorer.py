@@ -239,7 +239,7 @@ class GymExplorer(base.ExplorerBase):
     super().load_state_dict(state)
     self.import_normalizers(state['normalizers'])
     if states is None:
-      # They failed in processes of their own, and start again.
+      # The workers failed in their processes, and start again.
       return
     begun = self._envs.each('load_state_dict', states)
     self._observations, self._masks = state['observations'], state['masks']

@@ -70,7 +70,7 @@ class Monitor:
     self.last: dict[str, dict] = {}
     self.listeners: list[Callable[[str, dict, dict], None]] = []
     self._path = path
-    # Windows, and values that are not written yet.
+    # By name: the window, and the values that are not written yet.
     self._values: dict[str, tuple[int, list[float]]] = {}
     self._packed: dict[str, dict] = {}
     self._meta: dict[str, Any] = {}

@@ -751,7 +751,7 @@ def start_tensorboard(path: str) -> str:
   """
   from tensorboard import program
 
-  # It logs every request, and warns that it lacks TensorFlow.
+  # TensorBoard logs every request, and warns that it lacks TensorFlow.
   logging.getLogger('werkzeug').setLevel(logging.ERROR)
   server = program.TensorBoard()
   server.configure(argv=['tensorboard', '--logdir', path])

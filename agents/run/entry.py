@@ -186,7 +186,7 @@ def _find_cause(error):
   known = _SYSTEM | _MISPLACED
   if isinstance(error, OSError):
     number = error.errno if error.errno in known else 0
-    # The second is the final name of a file that is written completely.
+    # `filename2` is the final name of a file that is written under another.
     return number, error.filename2 or error.filename
   if type(error).__module__.startswith('tensorflow.'):
     text = str(error).replace(' is not a directory', '; Not a directory')

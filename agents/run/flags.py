@@ -20,9 +20,9 @@ import absl.flags
 from agents.run import errors, schema
 
 HELP = {'--help', '-h', '-help', '--helpfull'}
-# Before the meaning of a flag.
+# Indentation of the meaning of a flag.
 _IN = ' ' * 6
-# What absl adds.
+# What absl adds to the meaning of a flag.
 _REPEAT = '; repeat this option to specify a list of values'
 _TYPES = {'string': 'STR', 'multi string': 'LIST'}
 # Meaning of `--wandb`; the mirror itself is imported where it is used.

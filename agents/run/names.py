@@ -58,7 +58,7 @@ _TABLE = (
     'model/{test}{0}/{1}',
   ),
   # PPO.
-  # Of the episodes since the last summary.
+  # Means of the episodes since the last summary.
   ('(?:.*/)?mean_score', 'episodes/{test}mean_score'),
   ('(?:.*/)?mean_length', 'length/{kind}'),
   (r'(?:.*/)?update/(?:agent/)?mean_(value|policy)_loss', 'loss/{0}'),

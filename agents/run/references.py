@@ -173,7 +173,7 @@ def _digest_around(value, known=()):
     names = (read - written) | {*(value.__kwdefaults__ or ())}
     used = {x: around[x] for x in names if x in around}
     cells = zip(value.__code__.co_freevars, value.__closure__ or ())
-    # Contents of other kinds are in the digest already.
+    # Other contents of cells are in the digest already.
     used.update((k, x) for k, x in _open(cells) if callable(x))
   known = (*known, value)
   parts = {
@@ -186,7 +186,7 @@ def _digest_around(value, known=()):
 
 def _open(cells):
   for name, cell in cells:
-    # Some are still empty.
+    # Some cells are still empty.
     with contextlib.suppress(ValueError):
       yield name, cell.cell_contents
 

@@ -133,7 +133,7 @@ def _copy(stream, copies):
     stream.flush()
     copy = os.dup(copies[stream.fileno()])
   except (AttributeError, KeyError, OSError, ValueError):
-    # Not of a descriptor, such as that of a notebook.
+    # The stream has no descriptor, such as that of a notebook.
     return None
   kind = {'encoding': stream.encoding, 'errors': stream.errors}
   return open(copy, 'w', buffering=1, **kind)
@@ -149,7 +149,7 @@ def _per_thread():
   with _changing:
     for name in _NAMES:
       stream = getattr(sys, name)
-      # There is none in some programs with windows.
+      # Some programs with windows have no streams.
       if stream is not None and not isinstance(stream, _PerThread):
         router = _PerThread(stream)
         setattr(sys, name, router)

@@ -218,7 +218,7 @@ class PhaseMachine:
             sess, phase, phase_step, begins, log, report
           )
         except tf.errors.InvalidArgumentError as error:
-          # Of `tf.check_numerics`.
+          # What `tf.check_numerics` raises.
           if 'Tensor had' not in str(error):
             raise
           raise checkpoint.not_finite(self._logdir, global_step) from None

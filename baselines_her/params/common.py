@@ -8,7 +8,7 @@ from baselines_her.settings import Settings
 
 # Settings that the pipeline has other names for.
 _RENAMED = {'n_cycles': 'epoch_size', 'rollout_batch_size': 'num_workers'}
-# Those that the environment decides if they are None.
+# Settings that the environment decides if they are None.
 _OPEN = 'clip_pos_returns', 'max_u'
 
 
@@ -62,7 +62,7 @@ def gen_params(cpanel: dict[str, Any]) -> dict[str, Any]:
     given.pop(name, None)
   settings = Settings.make(cpanel['model_name'], given).to_plain()
   for name in is_open:
-    # Left to the memory, which has the environment.
+    # The memory decides, as it has the environment.
     del settings[name]
   for name in ('demo_file', 'load_path'):
     if settings[name]:

@@ -61,7 +61,7 @@ class Task(NamedTuple):
 def create(env_ctor: Callable[[], Any]) -> Any:
   """Create an environment by a constructor of the user."""
   env: Any = wrappers.Wrapper(env_ctor())
-  # Those of old gym cannot be sent to another process.
+  # Spaces of old gym cannot be sent to another process.
   env.observation_space = spaces.convert(env.observation_space)
   env.action_space = spaces.convert(env.action_space)
   return env

@@ -174,7 +174,7 @@ class Reader:
     own = getattr(self._space, 'shape', None) if self._parts else None
     if own is None:
       return True
-    # What is one-hot has the shape of several integers.
+    # A one-hot vector has the shape of several integers.
     vectors = array.ndim in (1, 2) and array.shape[-1] == self._size
     is_vector = vectors and array.dtype.kind == 'f'
     return array.shape != own and (is_vector or array.shape[1:] != own)
@@ -240,7 +240,7 @@ class Reader:
     """Return the image in an observation, and its space if it is declared."""
     if self._picture and _has(observation, self._picture):
       return images.pick(observation, self._picture), self._image_space
-    # Alone, it is what the environment observes, if that is an image.
+    # With an empty path, the image is all that the environment observes.
     space = self._image_space if self._picture == () else None
     return self._get(observation, 'image'), space
 
@@ -285,7 +285,7 @@ def _read_declared(image, space):
   if image.dtype.kind != 'f' or np.dtype(space.dtype).kind != 'f':
     return images.put_channels_last(image)
   low, high = float(space.low.min()), float(space.high.max())
-  # As far as rounding leads.
+  # Rounding may lead this far out of the bounds.
   margin = (high - low) / 255
   if not (image.min() > low - margin and image.max() < high + margin):
     raise images.BadImage(

@@ -89,7 +89,7 @@ def main(args: Any) -> None:
       '--logdir of runs that completed at least one epoch.'
     )
   usual = [x for x in _NAMES if fnmatch.filter(known, x)]
-  # Those of earlier versions are known, too.
+  # Names of earlier versions are known, too.
   given = [names.plain_name(x) for x in args.names or usual]
   chosen = plot.choose_names(known, given)
   for path in plot.draw_all(plot.group(runs), chosen, args.out, style):

@@ -132,7 +132,7 @@ def _define_row(name, row, params, env=None):
     kwargs['observation_is_image'] = not row.components
     needed = params.state_diagnostics or params.observations == 'both'
     kwargs['state'] = needed and bool(row.components)
-    # Those of another task may be declared.
+    # Settings may belong to another task, which declares them.
     if settings or not table.find_settings(params.tasks):
       kwargs['settings'] = _check_settings(params.env, env)
   elif row.domain != 'dummy':
@@ -150,7 +150,7 @@ def _define_row(name, row, params, env=None):
 def _call(name, params):
   """Return the task of a function of the original's form."""
   with contextlib.suppress(errors.UsageError):
-    # It may need no OpenGL, but the control suite reads the variable on import.
+    # Even without need: the control suite reads the variable on import.
     opengl.select_backend()
   given = {x: y for x, y in params if x in params.model_fields_set}
   if params.action_repeat:

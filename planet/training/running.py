@@ -222,7 +222,7 @@ class Run:
       return True
     if age > -every:
       return False
-    # From the future, as a clock was set: only the next heartbeat tells.
+    # It is from the future, as a clock was set: only the next one tells.
     began = time.monotonic()
     stopping.sleep(2 * every)
     later = read_ping(self.logdir)
