@@ -12,7 +12,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from agents.envs import spaces
 from agents.run import checkpoint, errors, files, folder, references
@@ -25,11 +25,9 @@ from planet.scripts import (
   table,
   tasks,
 )
+from planet.scripts.arguments import Arguments
 from planet.tools.attr_dict import AttrDict
 from planet.training import episode_folder, precision
-
-if TYPE_CHECKING:
-  from planet.scripts.train import Arguments
 
 _logger = logging.getLogger(__name__)
 
@@ -37,7 +35,7 @@ _logger = logging.getLogger(__name__)
 VERSION = 1
 
 
-def define_config(logdir: str, args: 'Arguments') -> configs.Config:
+def define_config(logdir: str, args: Arguments) -> configs.Config:
   """Build the configuration of a new or existing run.
 
   Args:
