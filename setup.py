@@ -64,7 +64,7 @@ EXTRAS['docs'] = [
   'ruff>=0.9',
 ]
 EXTRAS['test'] = (
-  ['import-linter>=2.5', 'ipykernel>=6', 'mypy>=2.4,<3', 'nbclient>=0.10']
+  ['import-linter>=2.6', 'ipykernel>=6', 'mypy>=2.4,<3', 'nbclient>=0.10']
   + ['pytest>=8', 'pytest-xdist>=3.6']
   + EXTRAS['docs']
   + EXTRAS['dmc']

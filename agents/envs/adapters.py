@@ -24,11 +24,11 @@ import gymnasium
 import numpy as np
 
 from agents.envs import guard, hosts, interfaces, opengl, quiet, spaces
-from agents.envs.wrappers import Wrapper, with_own_randomness
+from agents.envs.forwarding import Forwarding, with_own_randomness
 from agents.run import errors, references
 
 
-class _Adapter(Wrapper):
+class _Adapter(Forwarding):
   """Base of adapters; spaces are those of gymnasium.
 
   Args:
@@ -38,7 +38,6 @@ class _Adapter(Wrapper):
     EnvError: If it lacks a space.
   """
 
-  adapts = True
   observation_space: gymnasium.Space
   action_space: gymnasium.Space
 
@@ -202,7 +201,7 @@ class GymEnv(_Adapter):
     return image if image is None else np.asarray(image)
 
 
-class DeepMindWrapper(Wrapper):
+class DeepMindWrapper(Forwarding):
   """Adapter for a task of dm_control; observations are dictionaries.
 
   Motors without limits have no bounds. A last step whose discount is not 0 is a
@@ -604,7 +603,7 @@ def _register(env_id, spec, old=None):
   return _Registered(env_id)
 
 
-class _Borrowed(Wrapper):
+class _Borrowed(Forwarding):
   """Environment that its owner closes."""
 
   def close(self) -> None:
@@ -712,7 +711,7 @@ def _make_gym(env_id, kwargs, render_mode=None):
       raise guard.translate(error, env_id, when) from None
 
 
-class _OwnProcess(hosts.ExternalProcess):
+class _OwnProcess(hosts.RemoteEnv):
   """PyBullet environment that cannot share a process with others.
 
   The Kuka environments act in the first world of their process, and clear it at
@@ -720,7 +719,8 @@ class _OwnProcess(hosts.ExternalProcess):
   """
 
   def __init__(self, env_id, kwargs):
-    super().__init__(lambda: with_own_randomness(_make_gym(env_id, kwargs)))
+    create = lambda: with_own_randomness(_make_gym(env_id, kwargs))
+    super().__init__(hosts.EnvHost(create, 'process'))
 
   @property
   def unwrapped(self):

@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import resource_tracker
 from typing import Any
 
-from agents.envs import interfaces, wrappers
+from agents.envs import interfaces
 from agents.run import errors, stopping
 
 _START_METHOD = 'spawn'
@@ -215,39 +215,6 @@ class RemoteEnv:
   def close(self) -> None:
     """Close the host with all its environments; may be called twice."""
     self._host.close()
-
-
-class Async(RemoteEnv):
-  """Create an environment in a thread or process and step it from here.
-
-  Args:
-    constructor: Function without arguments that returns the environment; those
-      of gymnasium and gym are adapted.
-    strategy: Either `thread` or `process`. Processes need a constructor that
-      can be pickled; they neither import the main program again nor load
-      TensorFlow.
-
-  Raises:
-    NotImplementedError: For any other strategy.
-    WorkerError: On the first use after the environment failed; includes the
-      traceback. Later uses, and all uses after the process died, raise
-      RuntimeError.
-  """
-
-  def __init__(self, constructor: Callable[[], Any], strategy: str = 'thread'):
-    create = functools.partial(_create_adapted, constructor)
-    super().__init__(EnvHost(create, strategy))
-
-
-def _create_adapted(constructor):
-  return wrappers.adapted(constructor())
-
-
-class ExternalProcess(Async):
-  """Create an environment in a separate process; see `Async`."""
-
-  def __init__(self, constructor: Callable[[], Any]):
-    super().__init__(constructor, 'process')
 
 
 def close_hosts(hosts: Iterable[EnvHost]) -> None:

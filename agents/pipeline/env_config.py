@@ -8,7 +8,15 @@ from typing import Any
 
 import gymnasium
 
-from agents.envs import adapters, contract, guard, probe, spaces, wrappers
+from agents.envs import (
+  adapters,
+  contract,
+  forwarding,
+  guard,
+  probe,
+  spaces,
+  wrappers,
+)
 from agents.pipeline import toolbox
 from agents.run import errors, schema
 
@@ -68,7 +76,7 @@ def make(
   if tree.get('wrappers'):
     # Wrappers are to get values that they can convert.
     env = wrappers.Guard(env, name)
-  env = wrappers.with_own_randomness(env)
+  env = forwarding.with_own_randomness(env)
   for wrapper in schema.convert(
     list[dict], tree.get('wrappers', []), "Key 'wrappers' of an environment"
   ):

@@ -17,7 +17,8 @@ from agents.envs import (
   spaces,
   vector,
 )
-from agents.envs.wrappers import Guard, with_own_randomness
+from agents.envs.forwarding import with_own_randomness
+from agents.envs.wrappers import Guard
 from agents.run import errors
 from agents.tools import wrappers
 

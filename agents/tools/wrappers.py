@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from agents.envs import guard, spaces
-from agents.envs.hosts import Async as Async
-from agents.envs.hosts import ExternalProcess as ExternalProcess
+from agents.envs.external import Async as Async
+from agents.envs.external import ExternalProcess as ExternalProcess
 from agents.envs.wrappers import ChangeObservation, Wrapper
 from agents.run import references, schema
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from agents.envs import guard, images, spaces
 from agents.envs.adapters import DeepMindWrapper as DeepMindWrapper
-from agents.envs.hosts import Async as Async
-from agents.envs.hosts import ExternalProcess as ExternalProcess
+from agents.envs.external import Async as Async
+from agents.envs.external import ExternalProcess as ExternalProcess
 from agents.envs.wrappers import ChangeObservation, Wrapper
 from agents.run import references, schema
 from agents.tools.wrappers import STEPS_OF_ACTION, Counted, LimitDuration

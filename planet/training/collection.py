@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from agents.envs.hosts import Async
+from agents.envs.external import Async
 from agents.tools.tf1 import tf
 from planet import control
 from planet.envs import constructors

@@ -10,7 +10,7 @@ import pytest
 
 from agents.envs import hosts
 from agents.envs.batch_env import BatchEnv, VectorEnv
-from agents.envs.hosts import Async
+from agents.envs.external import Async
 from tests import golden, processes, scripted_envs
 
 LENGTHS = (2, 3, 4, 3, 2)

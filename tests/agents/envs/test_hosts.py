@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from agents.envs import hosts, vector
+from agents.envs import external, hosts, vector
 from agents.run import errors
 from tests import golden, processes, scripted_envs
 
@@ -25,7 +25,7 @@ def start():
   envs = []
 
   def start_env(constructor, strategy='process'):
-    envs.append(hosts.Async(constructor, strategy))
+    envs.append(external.Async(constructor, strategy))
     return envs[-1]
 
   with processes.time_limit(60):
@@ -152,10 +152,10 @@ def test_closing_may_take_its_time(tmp_path, group):
 
 ORPHAN = """
 import functools, sys, time
-from agents.envs import hosts
+from agents.envs import external
 from tests import scripted_envs
 make = functools.partial(scripted_envs.SlowToClose, sys.argv[1])
-env = hosts.Async(make, 'process')
+env = external.Async(make, 'process')
 print(env.pid, flush=True)
 time.sleep(60)
 """
@@ -177,7 +177,7 @@ def test_orphans_may_take_their_time(tmp_path):
 
 def test_unknown_strategy():
   with pytest.raises(NotImplementedError, match='other'):
-    hosts.Async(scripted_envs.VectorEnv, 'other')
+    external.Async(scripted_envs.VectorEnv, 'other')
 
 
 def test_killed_worker_is_noticed(start):
@@ -244,10 +244,10 @@ def test_workers_know_the_environment_variables(start, monkeypatch):
 MAIN_WITH_TENSORFLOW = """
 import sys
 import tensorflow
-from agents.envs import hosts
+from agents.envs import external
 from tests import scripted_envs
 if __name__ == '__main__':
-  env = hosts.Async(scripted_envs.VectorEnv, 'process')
+  env = external.Async(scripted_envs.VectorEnv, 'process')
   env.reset()
   print('tensorflow' in sys.modules, env.has_tensorflow)
   env.close()
@@ -269,7 +269,7 @@ import signal
 import sys
 import threading
 import time
-from agents.envs import hosts
+from agents.envs import external
 from tests import scripted_envs
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -280,7 +280,7 @@ class StuckEnv(scripted_envs.SlowEnv):
 kind = StuckEnv if sys.argv[1] == 'stuck' else scripted_envs.SlowEnv
 envs = []
 def start():
-  envs.extend(hosts.Async(kind, 'process') for _ in range(2))
+  envs.extend(external.Async(kind, 'process') for _ in range(2))
 if sys.argv[1] == 'of a thread':
   thread = threading.Thread(target=start)
   thread.start()

@@ -15,7 +15,7 @@ from agents.envs import (  # noqa: E402
   batch_env,
   check,
   contract,
-  hosts,
+  external,
   probe,
 )
 from agents.run import errors  # noqa: E402
@@ -266,7 +266,7 @@ def test_batches_without_wrappers(library, process):
   def make():
     return library.make('Pendulum-v1')
 
-  envs = [hosts.ExternalProcess(make) if process else make()]
+  envs = [external.ExternalProcess(make) if process else make()]
   batch = batch_env.BatchEnv(envs, blocking=not process)
   assert batch.reset().shape == (1, 3)
   observ, reward, done, info = batch.step(np.zeros((1, 1), np.float32))
@@ -278,6 +278,6 @@ def test_batches_without_wrappers(library, process):
 def test_a_space_that_has_drawn_goes_to_a_process():
   made = old_envs.Old()
   made.action_space.sample()
-  env = hosts.ExternalProcess(lambda: made)
+  env = external.ExternalProcess(lambda: made)
   assert env.reset().shape == (2,)
   env.close()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agents.envs import spaces
-from agents.envs.hosts import Async
+from agents.envs.external import Async
 from agents.run import errors
 from planet.control import random_episodes
 from planet.envs.carla import env_config, sensors, settings

@@ -96,12 +96,12 @@ def test_a_tick_that_hangs_is_a_lost_server(server):
 
 PROGRAM = """
 import sys, time
-from agents.envs import hosts
+from agents.envs import external
 from planet.envs.carla.env import CarlaEnv
 class Env(CarlaEnv):
   client_pid = property(lambda self: self.backend.pid)
 if __name__ == '__main__':
-  env = hosts.Async(lambda: Env(eval(sys.argv[1])), 'process')
+  env = external.Async(lambda: Env(eval(sys.argv[1])), 'process')
   env.reset()
   print(env.client_pid, flush=True)
   time.sleep(float(sys.argv[2]))
