@@ -356,7 +356,7 @@ def _try_env(config, isolated=True):
     settings=config.get('env_settings'),
   )
   # OpenGL in software and TensorFlow crash in the same process.
-  apart = isolated and _may_render(name) and hosts.can_be_sent(create)
+  apart = isolated and _may_render(name) and not hosts.why_not_sent(create)
   inspect = probe.inspect if apart else probe.inspect_here
   return inspect(create, look)['spaces']
 

@@ -242,15 +242,15 @@ def _start_thread(constructor, close_timeout):
   return ours, thread
 
 
-def can_be_sent(constructor: Callable[[], Any]) -> bool:
-  """Return whether a constructor may go to another process."""
+def why_not_sent(constructor: Callable[[], Any]) -> str | None:
+  """Return why a constructor cannot go to another process, None if it can."""
   import cloudpickle
 
   try:
     cloudpickle.dumps(constructor)
-  except Exception:  # Of whatever it holds.
-    return False
-  return True
+  except Exception as error:  # Whatever the objects that it holds raise.
+    return f'{type(error).__name__}: {error}'
+  return None
 
 
 def _start_process(constructor, close_timeout):

@@ -6,7 +6,7 @@ Does not import TensorFlow, because a part of it runs in their processes.
 import functools
 from typing import TYPE_CHECKING, Any
 
-from agents.envs import adapters, contract, opengl, probe
+from agents.envs import adapters, contract, hosts, opengl, probe
 from agents.run import errors
 from planet.envs import constructors, interface
 from planet.envs.constructors import Task
@@ -99,7 +99,7 @@ def _inspect(task, isolate_envs):
   """Return shapes, action space and renderer of the environment of a task."""
   if adapters.is_environment(task.env_ctor.args[0]):
     return {**_look(task.env_ctor()), 'renderer': None, 'messages': []}
-  reason = _find_why_not_pickled(task.env_ctor)
+  reason = hosts.why_not_sent(task.env_ctor)
   if reason and isolate_envs == 'process':
     raise errors.UsageError(
       f'The constructor of {task.name} cannot be sent to a process, '
@@ -122,18 +122,6 @@ def _inspect(task, isolate_envs):
       'process with TensorFlow; use isolate_envs: process.'
     )
   return report
-
-
-def _find_why_not_pickled(env_ctor):
-  """Return why a constructor cannot be sent to a process, None if it can."""
-  import cloudpickle
-
-  try:
-    cloudpickle.dumps(env_ctor)
-  except Exception as error:
-    # Whatever the user's objects raise.
-    return f'{type(error).__name__}: {error}'
-  return None
 
 
 def _choose_settings(config, logdir, evaluates):
