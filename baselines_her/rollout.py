@@ -23,7 +23,7 @@ class RolloutWorker:
 
   Args:
     venv: Vector of environments; see `baselines_her.vec_env`. It is reset.
-    policy: Agent with `get_actions` and `fixed_weights`.
+    policy: Agent with `get_actions` and, if it has, `fixed_weights`.
     dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
     logger: Object with a method `warn`.
     T: Time limit of the environments.
@@ -113,10 +113,11 @@ class RolloutWorker:
       EnvError: If the environments return NaN repeatedly, change their
         interface, or do not end episodes in step T.
     """
+    fix = getattr(self.policy, 'fixed_weights', contextlib.nullcontext)
     for _ in range(_MOST_REPETITIONS):
       self.reset_all_rollouts()
       try:
-        with self.policy.fixed_weights(self.use_target_net):
+        with fix(self.use_target_net):
           episode, successes, Qs, lengths = self._play()
         break
       except FloatingPointError as error:

@@ -12,7 +12,8 @@ from typing import Any
 from agents.run import yaml_text
 
 _HOMES = ('agents.', 'pybullet_envs.minitaur.agents.', 'tensorflow.')
-_NETWORKS = {
+_CLASSES = {
+  'PPO': 'PPOAlgorithm',
   'ForwardGaussianPolicy': 'feed_forward_gaussian',
   'RecurrentGaussianPolicy': 'recurrent_gaussian',
 }
@@ -43,7 +44,7 @@ def parse(text: str) -> Any:
 
 
 def _add_tags(constructor):
-  """Let a constructor read tuples, names, and the objects that are known."""
+  """Let a constructor read what Python 2 writes, and the known objects."""
   from ruamel import yaml
 
   def tuple_(self, node):
@@ -63,6 +64,10 @@ def _add_tags(constructor):
     raise ValueError(f'it contains the Python object {kind!r}')
 
   constructor.add_constructor(f'{_TAG}tuple', tuple_)
+  constructor.add_constructor(f'{_TAG}long', constructor.construct_yaml_int)
+  for kind in ('str', 'unicode'):
+    text = constructor.construct_yaml_str
+    constructor.add_constructor(f'{_TAG}{kind}', text)
   constructor.add_multi_constructor(f'{_TAG}name:', name)
   constructor.add_multi_constructor(f'{_TAG}object', object_)
 
@@ -101,7 +106,7 @@ def _to_settings(data):
     if isinstance(value, _Name):
       short = value.rpartition('.')[2]
       own = value.startswith(_HOMES)
-      found[key] = _NETWORKS.get(short, short) if own else _with_colon(value)
+      found[key] = _CLASSES.get(short, short) if own else _with_colon(value)
   return {'version': 1, **found}
 
 

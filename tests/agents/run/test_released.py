@@ -160,6 +160,14 @@ def test_earlier_version():
   }
 
 
+def test_python_2_and_later_names():
+  text = CONFIG.replace('ppo.algorithm.PPOAlgorithm', 'algorithms.ppo.ppo.PPO')
+  for kind, value in (('unicode', 'Pendulum-v1'), ('long', '20')):
+    text = text.replace(f': {value}', f": !!python/{kind} '{value}'")
+  assert text.count('!!python/') == CONFIG.count('!!python/') + 2
+  assert released.parse(text) == released.parse(CONFIG)
+
+
 @pytest.mark.parametrize(
   'value',
   (
