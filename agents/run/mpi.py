@@ -209,6 +209,11 @@ class HostShare:
   size: int
   cores: float
 
+  @property
+  def threads(self) -> int:
+    """Number of threads for an operation that uses all of these cores."""
+    return max(1, round(self.cores))
+
 
 def find_share(comm: Any) -> HostShare:
   """Return the share of this process; all processes must call this."""

@@ -155,7 +155,7 @@ class Ranks:
     if self.size == 1:
       return options
     if 'TF_NUM_INTRAOP_THREADS' not in os.environ:
-      options.intra_op_parallelism_threads = self._threads
+      options.intra_op_parallelism_threads = self.host.threads
     count = len(devices.list_usable())
     if count > 1:
       options.gpu_options.visible_device_list = str(self.host.rank % count)
@@ -167,13 +167,9 @@ class Ranks:
     cores = min(os.cpu_count() or 1, limits.cpu_quota())
     return (
       f'{self.size} processes train together, {self.host.size} of them on this '
-      f'machine. They may use {used:.3g} of {cores} cores, {self._threads} '
+      f'machine. They may use {used:.3g} of {cores} cores, {self.host.threads} '
       'each; use mpirun --bind-to none to use all.'
     )
-
-  @property
-  def _threads(self):
-    return max(1, round(self.host.cores))
 
 
 def own_config(config: 'Config', ranks: Ranks) -> 'Config':

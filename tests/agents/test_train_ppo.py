@@ -18,6 +18,7 @@ from agents.run import (
   files,
   flags,
   folder,
+  mpi,
   schema,
   stopping,
 )
@@ -387,8 +388,9 @@ def test_network_that_is_replaced():
 def test_threads(monkeypatch):
   """One per core of this process, unless somebody says otherwise."""
 
-  def choose(*args):
-    options = train_ppo._session_options(*args)
+  def choose(cores, *args):
+    share = mpi.HostShare(0, 1, cores)
+    options = train_ppo._session_options(share, *args)
     assert options.inter_op_parallelism_threads == 1
     assert options.use_per_session_threads
     return options.intra_op_parallelism_threads
