@@ -179,12 +179,9 @@ def _check_episode(env, env_id, subjects, report):
     played = itertools.islice(contract.play(env, env_id), _MOST_STEPS + 1)
     for length, (transition, problem) in enumerate(played):
       observation, reward, done, info = transition
-      asked_for = adapters.holds_dm_control(env)
-      if not length and opengl.is_loaded_in_software() and not asked_for:
-        # Only PlaNet's environments are always in processes of their own.
-        for system in ('ppo', 'her', 'pipeline'):
-          report.add(system, _OPENGL)
-      if length:
+      if not length:
+        _check_opengl(report, env)
+      else:
         rewarded = max(rewarded, np.max(reward))
         if length == 1:
           sizes = {k: v.size for k, v in contract.find_numbers(info).items()}
@@ -210,8 +207,16 @@ def _check_episode(env, env_id, subjects, report):
     if report.problems.get('her') == []:
       report.hints += _advise_her(env, observation, info, rewarded, episode)
   report.unseen = list(dict.fromkeys(report.unseen))
-  for found in report.problems.values():
-    found[:0] = [first_problem] if first_problem else []
+  for found in report.problems.values() if first_problem else ():
+    found.insert(0, first_problem)
+
+
+def _check_opengl(report, env):
+  """Check that an environment has not opened OpenGL without being asked."""
+  if opengl.is_loaded_in_software() and not adapters.holds_dm_control(env):
+    # Only PlaNet's environments are always in processes of their own.
+    for system in ('ppo', 'her', 'pipeline'):
+      report.add(system, _OPENGL)
 
 
 def _check_info(report, info, sizes, env_id, step):

@@ -22,7 +22,8 @@ from agents.run.schema import (
 )
 from planet.scripts import added, presets, renamed, table
 
-# A run keeps the parameters that its variables or recorded episodes depend on.
+# Each parameter is declared by its default and its meaning. A run keeps those
+# that its variables or recorded episodes depend on; the others are free.
 _free = schema.setting
 _variables = functools.partial(
   schema.setting, fixed='the variables were trained with it'
