@@ -535,22 +535,18 @@ def flatten(values: Mapping[str, Any]) -> dict[str, Any]:
   return {**{x: y for x, y in values.items() if x != 'env'}, **settings}
 
 
-def unflatten(values: Mapping[str, Any]) -> dict[str, Any]:
-  """Inverse of `flatten`; without settings, there is no `env`."""
-  own = {x: y for x, y in values.items() if not x.startswith('env.')}
-  settings = {x.removeprefix('env.'): values[x] for x in values if x not in own}
-  return {**own, **({'env': settings} if settings else {})}
-
-
 def choose(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
   """Return some of the parameters, named as in the result of `flatten`.
 
-  Names without a dot stand for all settings in a parameter.
+  The name `env` stands for all settings in it.
   """
-  flat = flatten(values)
-  return unflatten(
-    {x: y for x, y in flat.items() if {x, x.partition('.')[0]} & {*names}}
-  )
+  own = {x: y for x, y in values.items() if x in names and x != 'env'}
+  settings = {
+    x: y
+    for x, y in values.get('env', {}).items()
+    if {'env', f'env.{x}'} & {*names}
+  }
+  return {**own, **({'env': settings} if settings else {})}
 
 
 def fixed(name: str, tasks: Sequence[str]) -> str | None:
