@@ -337,14 +337,9 @@ def read_numbers(
   return value
 
 
-def _is_box(space):
-  # Boxes of gym and of gymnasium are different classes.
-  return type(space).__name__ == 'Box'
-
-
 def _is_vector(space):
   """Whether a space holds vectors with at least one number."""
-  return _is_box(space) and len(space.shape) == 1 and space.shape[0] > 0
+  return spaces.is_box(space) and len(space.shape) == 1 and space.shape[0] > 0
 
 
 def _find_other_actions(subject, _):
@@ -352,7 +347,7 @@ def _find_other_actions(subject, _):
   space, system = subject.env.action_space, SYSTEMS[subject.system]
   if spaces.is_discrete(space):
     return None
-  if not _is_box(space):
+  if not spaces.is_box(space):
     return (
       f'The action space of {subject.name} is {space}, but {system} needs a '
       'Box or Discrete space. Wrap the environment and register it under a new '
@@ -369,7 +364,7 @@ def _find_other_actions(subject, _):
 def _find_one_bound(subject, _):
   """PlaNet: bounds that it can scale to, or [-1, 1] within them."""
   space = subject.env.action_space
-  if not _is_box(space):
+  if not spaces.is_box(space):
     return None
   low, high = spaces.float_bounds(space)
   unscaled = ~spaces.find_scalable(space)

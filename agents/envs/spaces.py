@@ -29,6 +29,11 @@ def is_discrete(space: Any) -> bool:
   return type(space).__name__ == 'Discrete'
 
 
+def is_box(space: Any) -> bool:
+  """Return whether a space of gym or gymnasium is `Box`."""
+  return type(space).__name__ == 'Box'
+
+
 def is_text(space: Any) -> bool:
   """Return whether a space has texts, such as the missions of MiniGrid."""
   return getattr(getattr(space, 'dtype', None), 'kind', None) == 'U'
@@ -58,7 +63,7 @@ def suits_convolutions(space: Any) -> bool:
   with finite bounds. Gray ones of uint8 need no channels.
   """
   shape = list(getattr(space, 'shape', None) or [])
-  if type(space).__name__ != 'Box' or len(shape) not in (2, 3):
+  if not is_box(space) or len(shape) not in (2, 3):
     return False
   large = sorted(shape)[-2] >= 36 and shape[1] >= 36
   if np.dtype(space.dtype) == np.uint8:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from agents.envs import spaces
 from agents.tools import graph_errors, scopes
 from agents.tools.tf1 import tf
 
@@ -129,14 +130,12 @@ def _check_numerics(tensor, name):
 
 def _define_rows(name, count, space):
   """Variable that holds an element of a space per environment."""
-  # Boxes of gym and of gymnasium are different classes.
-  kind = type(space).__name__
-  if kind == 'Box':
+  if spaces.is_box(space):
     dtype = tf.uint8 if space.low.dtype == 'uint8' else tf.float32
     return scopes.variable(name, (count, *space.shape), dtype)
-  if kind == 'Discrete':
+  if spaces.is_discrete(space):
     return scopes.variable(name, (count,), tf.int32)
   raise NotImplementedError(
-    f'Spaces of type {kind} cannot be part of the graph; use a Box or '
-    'Discrete space.'
+    f'Spaces of type {type(space).__name__} cannot be part of the graph; use a '
+    'Box or Discrete space.'
   )
