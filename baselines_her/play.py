@@ -180,8 +180,6 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   add('--video', default=None, help=text)
   add('--trust', action='append', default=[], help=references.HELP)
   args = parser.parse_args(argv)
-  # Before TensorFlow is imported.
-  policies.find(args.policy_file)
   if args.video and not args.render:
     raise errors.UsageError(
       f'Flag --video is {args.video}, but --render=0 shows nothing; omit one '
@@ -189,6 +187,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     )
   if args.video:
     video.check_ending(args.video)
+  # Before TensorFlow is imported.
+  policies.find(args.policy_file)
   return args
 
 
