@@ -658,7 +658,7 @@ def describe() -> str:
     values = choose_defaults(name, {})
     values['env'] = presets.PRESETS[name].get('env', {})
     changed = [f'{x} {y}' for x, y in values.items() if y != usual[x]]
-    text = ', '.join(changed) or 'settings of the paper'
+    text = ', '.join(changed) or 'settings of the original'
     text = textwrap.fill(f'{name:8} {text}', 76, subsequent_indent=' ' * 9)
     lines.append(textwrap.indent(text, '  '))
   lines += ['', 'parameters (name, default, meaning):']

@@ -5,7 +5,7 @@ from typing import Any
 from agents.run import errors
 
 PRESETS: dict[str, dict[str, Any]] = {
-  # The settings of the paper.
+  # The settings of the original, almost those of the paper.
   'default': {},
   # Tiny networks and short phases, to see whether a change runs.
   'debug': dict(
@@ -27,7 +27,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     planner_iterations=2,
     checkpoint_every=100,
   ),
-  # For two cores; not the settings of the paper. Its network: NETWORKS below.
+  # For two cores; not the settings of the original. Its network is in NETWORKS.
   'cpu': dict(
     tasks=['cartpole_balance'],
     batch_shape=[8, 32],
@@ -48,7 +48,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     planner_iterations=4,
     max_steps=200000,
   ),
-  # Learns to drive offline on two cores; not the settings of the paper.
+  # Learns to drive offline on two cores; not the settings of the original.
   'carla_cpu': dict(
     tasks=['carla'],
     env=dict(
