@@ -17,6 +17,8 @@ from agents.run.schema import Amount, Count, Flag, Fraction, Positive, Whole
 
 # What an agent returns in any case.
 _RESULTS = {'actions', 'hidden_state'}
+# Steps after which to say that an update waits for the end of an episode.
+_MANY_STEPS = 10000
 
 
 class ExplorerSettings(schema.Settings):
@@ -167,6 +169,12 @@ class GymExplorer(base.ExplorerBase):
       with profiler('poststep'):
         self._receive(chunk, time, finished, *results)
       time += 1
+      if time == _MANY_STEPS and settings.n_episodes and not finished.any():
+        self.session.logger.warn(
+          f'No episode of the {self.mode} explorer has ended in {time} steps, '
+          'but it waits for that; if the environment never ends one, stop and '
+          'register it with max_episode_steps.'
+        )
     with profiler('prestep'):
       self._end_with_half_step(chunk, time)
     self._set_meta()

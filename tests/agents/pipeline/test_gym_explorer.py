@@ -64,6 +64,17 @@ def test_results_without_arrays(session):
   assert chunk['/agents/agent/artifacts/each'][:, 0].tolist() == [1, 2]
 
 
+@pytest.mark.parametrize('length', [4, 6])
+def test_episodes_that_may_never_end(session, monkeypatch, length):
+  """Waiting for one is told."""
+  monkeypatch.setattr(gym_explorer, '_MANY_STEPS', 5)
+  said = []
+  session.logger.warn = said.append
+  make(session, None, 'test', {'length': length}, n_episodes=1).update()
+  assert bool(said) == (length == 6)
+  assert all('ended in 5 steps' in x for x in said)
+
+
 @pytest.mark.parametrize('count', [0, 2])
 def test_chunk_of_two_workers(session, count):
   """Acceptance test 2: episodes of 3 steps, chunks of 5 and a half-step."""
