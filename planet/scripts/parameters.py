@@ -225,7 +225,7 @@ class Parameters(schema.Settings):
   free_nats: Amount | None = _free(3.0, 'KL divergence without loss, in nats')
   main_learning_rate: Amount = _free(1e-3, 'learning rate of Adam')
   main_gradient_clipping: Amount | None = _free(
-    1000.0, 'maximum global gradient norm; null to disable'
+    1000.0, 'maximum global gradient norm; null or 0 to disable'
   )
   precision: Literal['float32', 'bfloat16', 'float16'] = _free(
     'float32', 'matrix products: float32, bfloat16 (CPU), float16 (GPU)'

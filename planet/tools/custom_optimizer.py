@@ -16,7 +16,7 @@ class CustomOptimizer:
     learning_rate: Rate before the schedule.
     include: Regular expression(s) for names of variables to train.
     exclude: Regular expression(s) for names to exclude.
-    clipping: Maximum global norm of the gradient, None for no limit.
+    clipping: Maximum global norm of the gradient, None or 0 for no limit.
     schedule: Function from step to a factor of the learning rate.
     debug: Whether to check that loss and gradients are finite and not zero.
     name: Summaries are in the scope `optimizer_<name>`.
@@ -46,7 +46,7 @@ class CustomOptimizer:
     self._variables = [
       x for x in filter_variables(include, exclude) if x.name in trainable
     ]
-    self._clipping = None if clipping is None else float(clipping)
+    self._clipping = float(clipping or 0)
     self._debug = debug
     self._average = average
     self._name = name
@@ -93,7 +93,7 @@ class CustomOptimizer:
     if self._debug:
       with tf.control_dependencies([tf.Assert(norm > 0, [norm])]):
         norm = tf.identity(norm)
-    if self._clipping is not None:
+    if self._clipping:
       gradients, _ = tf.clip_by_global_norm(gradients, self._clipping, norm)
     optimize = self._optimizer.apply_gradients(zip(gradients, variables))
     with tf.control_dependencies([optimize]):
@@ -106,7 +106,7 @@ class CustomOptimizer:
         tf.summary.scalar('learning_rate', self._learning_rate),
         tf.summary.scalar('grad_norm', norm),
       ]
-      if self._clipping is not None:
+      if self._clipping:
         clipped = tf.minimum(norm, self._clipping)
         summaries.append(tf.summary.scalar('clipped_gradient_norm', clipped))
       return tf.summary.merge(summaries)

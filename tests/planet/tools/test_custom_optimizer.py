@@ -88,13 +88,18 @@ def test_nothing_is_done_while_the_condition_is_false():
     np.testing.assert_array_equal(sess.run(variables[0]), before)
 
 
-def test_without_log_and_clipping():
-  """No summary unless logged; no limit at all (the original failed)."""
+@pytest.mark.parametrize('clipping', [None, 0])
+def test_without_log_and_clipping(clipping):
+  """No summary unless logged; no limit (the original fails on None)."""
   log = tf.placeholder(tf.bool, ())
-  _, loss, optimizer = define('clipped', log=log, clipping=None)
+  variables, loss, optimizer = define(
+    'clipped', log=log, clipping=clipping
+  )
   update = optimizer.maybe_minimize(tf.constant(True), loss)
   with graphs.session() as sess:
+    before = sess.run(variables[0])
     assert sess.run(update, {log: False})[0] == b''
+    assert (sess.run(variables[0]) != before).any()
     summary = tf.Summary.FromString(sess.run(update, {log: True})[0])
   names = [x.tag.split('/')[-1] for x in summary.value]
   assert names == ['learning_rate', 'grad_norm']
