@@ -107,7 +107,8 @@ def episode_reader(
     filename: Path of an .npz file.
     resize: Factor for the image size.
     max_length: Maximum number of steps.
-    action_noise: Standard deviation of noise added to the actions.
+    action_noise: Standard deviation of noise added to the actions; whenever a
+      file is read, it is the same.
     keys: Names of the arrays to read, among them `reward`; all by default.
 
   Returns:
@@ -129,9 +130,11 @@ def episode_reader(
     factors = (1, resize, resize, 1)
     episode['image'] = ndimage.zoom(episode['image'], factors)
   if action_noise:
-    episode['action'] = episode['action'] + np.random.normal(
+    seed = np.frombuffer(filename.encode(), np.uint8)
+    noise = np.random.RandomState(seed).normal(
       0, action_noise, episode['action'].shape
-    ).astype(np.float32)
+    )
+    episode['action'] = (episode['action'] + noise).astype(np.float32)
   return episode
 
 
