@@ -92,9 +92,7 @@ def test_nothing_is_done_while_the_condition_is_false():
 def test_without_log_and_clipping(clipping):
   """No summary unless logged; no limit (the original fails on None)."""
   log = tf.placeholder(tf.bool, ())
-  variables, loss, optimizer = define(
-    'clipped', log=log, clipping=clipping
-  )
+  variables, loss, optimizer = define('clipped', log=log, clipping=clipping)
   update = optimizer.maybe_minimize(tf.constant(True), loss)
   with graphs.session() as sess:
     before = sess.run(variables[0])
