@@ -12,7 +12,7 @@ import numpy as np
 
 from agents.envs import probe, vector, window
 from agents.pipeline import base, chunks, env_config, normalizers, worker
-from agents.run import errors, references, schema
+from agents.run import errors, references, schema, stopping
 from agents.run.schema import Amount, Count, Flag, Fraction, Positive, Whole
 
 # What an agent returns in any case.
@@ -169,7 +169,10 @@ class GymExplorer(base.ExplorerBase):
       with profiler('poststep'):
         self._receive(chunk, time, finished, *results)
       time += 1
-      if time == _MANY_STEPS and settings.n_episodes and not finished.any():
+      waits = settings.n_episodes and not finished.any()
+      if waits and time > _MANY_STEPS and self.session.comm.Get_size() == 1:
+        stopping.check()
+      if waits and time == _MANY_STEPS:
         self.session.logger.warn(
           f'No episode of the {self.mode} explorer has ended in {time} steps, '
           'but it waits for that; if the environment never ends one, stop and '

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agents.pipeline import gym_explorer, memory
-from agents.run import checkpoint, errors
+from agents.run import checkpoint, errors, stopping
 from tests.agents.pipeline import sessions, toy_agents
 
 COUNT = 'tests.agents.pipeline.toy_envs.CountEnv'
@@ -73,6 +73,13 @@ def test_episodes_that_may_never_end(session, monkeypatch, length):
   make(session, None, 'test', {'length': length}, n_episodes=1).update()
   assert bool(said) == (length == 6)
   assert all('ended in 5 steps' in x for x in said)
+
+
+def test_waiting_for_an_episode_ends_when_asked(session, monkeypatch):
+  monkeypatch.setattr(gym_explorer, '_MANY_STEPS', 5)
+  monkeypatch.setattr(stopping, 'requested', lambda: True)
+  with pytest.raises(stopping.StopRequested):
+    make(session, None, 'test', {'length': 10**9}, n_episodes=1).update()
 
 
 @pytest.mark.parametrize('count', [0, 2])
