@@ -187,7 +187,7 @@ def _advise(name):
   for prefix in sorted(_MISSING, key=len, reverse=True):
     if name.startswith(prefix):
       return f'{name}, {_MISSING[prefix]}'
-  return f'{name}, derive a class of your own (docs/pipeline.md)'
+  return f'{name}, derive yours from one of agents.pipeline (docs/pipeline.md)'
 
 
 def _define_env(node, problems):

@@ -18,8 +18,8 @@ def image_strip_summary(
     name: Name of the summary.
     images: Tensor [batch, time, height, width, channels], uint8 or in [0, 1];
       see `show_channels`.
-    max_length: Maximum number of steps.
-    max_batch: Maximum number of sequences.
+    max_length: Maximum number of steps, 0 for no limit.
+    max_batch: Maximum number of sequences, 0 for no limit.
     gap: Pixels of white between the frames; the original has none.
 
   Returns:
@@ -28,7 +28,8 @@ def image_strip_summary(
   images = show_channels(images)
   if images.dtype == tf.uint8:
     images = tf.cast(images, tf.float32) / 255.0
-  images = tf.clip_by_value(images[:max_batch, :max_length], 0.0, 1.0)
+  images = images[: max_batch or None, : max_length or None]
+  images = tf.clip_by_value(images, 0.0, 1.0)
   images = add_gaps(images, gap)
   _, _, _, width, channels = images.shape.as_list()
   sizes = tf.shape(images)

@@ -52,6 +52,15 @@ def test_recorded_tags(key, name, sizes, output):
   assert tag == golden.load('planet/image_strip')[f'out/{output}/tag']
 
 
+def test_strips_without_a_limit():
+  """All sequences and steps, as in the original."""
+  images = tf.zeros([12, 101, 2, 3, 3])
+  ((_, image, _),) = evaluate(
+    image_strip_summary('x', images, max_length=0, max_batch=0)
+  )
+  assert (image.height, image.width) == (12 * 2, 101 * 3)
+
+
 @pytest.mark.parametrize('channels', [1, 2, 3, 6])
 def test_channels_are_shown_side_by_side(channels):
   """Three at a time are colours, six two pictures, others grey ones."""
