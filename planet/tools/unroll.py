@@ -107,6 +107,7 @@ def planned(
   planner: Callable,
   context: int = 1,
   length: int = 20,
+  amount: int = 1000,
   debug: bool = False,
 ) -> tuple[Any, tf.Tensor]:
   """Filter the first steps of a sequence, then follow a plan.
@@ -122,6 +123,7 @@ def planned(
       bound.
     context: Number of steps with observations.
     length: Number of steps to plan and predict.
+    amount: Number of candidate plans.
     debug: Whether to check that the results are finite.
 
   Returns:
@@ -140,6 +142,7 @@ def planned(
     shape(embedded)[2:],
     shape(prev_action)[2:],
     horizon=length,
+    amount=amount,
   )
   predicted = predict(cell, last_state, action, embedded)
   state = nested.map(lambda x, y: tf.concat([x, y], 1), observed, predicted)
