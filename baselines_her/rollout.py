@@ -195,30 +195,34 @@ class RolloutWorker:
     Qs: list[Any] = []
     count = len(self.o)
     lengths = np.full(count, self.T - 1)
-    ended = np.zeros(count, bool)
+    ended, any_ended = np.zeros(count, bool), False
     last: list[dict[str, Any]] = [{}] * count
     now = dict(zip(contract.GOAL_KEYS, (self.o, self.ag, self.g)))
     self._check_observation(now, 'in reset')
     for step in range(1, self.T + 1):
       with self._profiler('graph'):
         u, Q = self._act()
+      if any_ended:
+        u[ended] = 0
+        Q = Q if Q is None else Q[~ended]
       if Q is not None:
-        Qs.append(Q[~ended])
-      u[ended] = 0
+        Qs.append(Q)
       with self._profiler('envstep'):
         obs, rewards, dones, infos = self.venv.step(u)
-      self.returns += np.where(ended, 0, rewards)
+      self.returns += np.where(ended, 0, rewards) if any_ended else rewards
       if step == self.T:
         self._check_end(dones | ended)
         break
-      # Environments that have ended are stepped on, but not looked at.
-      for index in np.flatnonzero(dones & ~ended):
-        ended[index], lengths[index] = True, step
-        last[index] = infos[index]
-      infos = [y if x else z for x, y, z in zip(ended, last, infos)]
-      for index in np.flatnonzero(ended):
-        for key, values in obs.items():
-          values[index] = last[index][vec_env.LAST][key]
+      any_ended = any_ended or bool(dones.any())
+      if any_ended:
+        # Environments that have ended are stepped on, but not looked at.
+        for index in np.flatnonzero(dones & ~ended):
+          ended[index], lengths[index] = True, step
+          last[index] = infos[index]
+        infos = [y if x else z for x, y, z in zip(ended, last, infos)]
+        for index in np.flatnonzero(ended):
+          for key, values in obs.items():
+            values[index] = last[index][vec_env.LAST][key]
       self._check_observation(obs, f'in step {step}')
       successes = [contract.find_success(x) or 0.0 for x in infos]
       for key in self.info_keys:
@@ -228,7 +232,7 @@ class RolloutWorker:
         episode[key].append(value.copy())
       self.o[...] = obs['observation']
       self.ag[...] = obs['achieved_goal']
-      if ended.all():
+      if any_ended and ended.all():
         self._fill(episode, self.T - 1 - step)
         break
     episode['o'].append(self.o.copy())
