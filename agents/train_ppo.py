@@ -336,7 +336,7 @@ def _run(loop, graph, config, comm, threads, stored):
   shared = [x for x in tf.global_variables() if 'streaming_mean' not in x.name]
   broadcast = mpi_ops.define_broadcast(shared, comm)
   begin = graph.algo.begin_together() if comm.Get_size() > 1 else ()
-  options = _session_options(mpi.find_share(comm), threads)
+  options = _session_options(mpi.find_share(comm).threads, threads)
   # Leaving a session would start a thread, which fails at the very end.
   with (
     contextlib.closing(tf.Session(config=options)) as sess,
@@ -354,7 +354,7 @@ def _run(loop, graph, config, comm, threads, stored):
     yield from loop.run(sess, saver, runs.total_steps(config))
 
 
-def _session_options(share, threads=None):
+def _session_options(usual, threads=None):
   """Return session options: one operation at a time, large ones on all cores.
 
   Only operations of an update are large enough to split; acting stays in one
@@ -362,14 +362,14 @@ def _session_options(share, threads=None):
   TensorFlow set other numbers of threads.
 
   Args:
-    share: `mpi.HostShare` of this process.
-    threads: Number of threads for an operation, one per core by default.
+    usual: Number of threads for an operation, see `mpi.HostShare`.
+    threads: The number that the user wants instead, None for none.
   """
   from agents.tools import devices
 
   options = devices.session_options()
   if threads or 'TF_NUM_INTRAOP_THREADS' not in os.environ:
-    options.intra_op_parallelism_threads = threads or share.threads
+    options.intra_op_parallelism_threads = threads or usual
   if 'TF_NUM_INTEROP_THREADS' not in os.environ:
     options.inter_op_parallelism_threads = 1
     # Later sessions of the process, of PlaNet for example, have their own.

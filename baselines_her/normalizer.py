@@ -95,9 +95,8 @@ class Normalizer:
     mean = self.sum / self.count
     variance = self.sumsq / self.count - tf.square(mean)
     std = tf.sqrt(tf.maximum(tf.square(self.eps), variance))
-    recompute = tf.assign(self.mean, mean), tf.assign(self.std, std)
-    ready = tf.group(*recompute)
-    self._recompute = callables.make_function(ready, [], self.sess)
+    recompute = tf.group(tf.assign(self.mean, mean), tf.assign(self.std, std))
+    self._recompute = callables.make_function(recompute, [], self.sess)
 
 
 class IdentityNormalizer:

@@ -23,7 +23,7 @@ class RolloutWorker:
 
   Args:
     venv: Vector of environments; see `baselines_her.vec_env`. It is reset.
-    policy: Agent with `get_actions` and, if it has, `fixed_weights`.
+    policy: Agent with `get_actions`, and perhaps `fixed_weights`.
     dims: Dict of the sizes of `o`, `g`, `u` and `info_*`.
     logger: Object with a method `warn`.
     T: Time limit of the environments.
@@ -204,9 +204,8 @@ class RolloutWorker:
         u, Q = self._act()
       if any_ended:
         u[ended] = 0
-        Q = Q if Q is None else Q[~ended]
       if Q is not None:
-        Qs.append(Q)
+        Qs.append(Q[~ended] if any_ended else Q)
       with self._profiler('envstep'):
         obs, rewards, dones, infos = self.venv.step(u)
       self.returns += np.where(ended, 0, rewards) if any_ended else rewards

@@ -207,8 +207,9 @@ def _check_episode(env, env_id, subjects, report):
     if report.problems.get('her') == []:
       report.hints += _advise_her(env, observation, info, rewarded, episode)
   report.unseen = list(dict.fromkeys(report.unseen))
-  for found in report.problems.values() if first_problem else ():
-    found.insert(0, first_problem)
+  if first_problem:
+    for found in report.problems.values():
+      found.insert(0, first_problem)
 
 
 def _check_opengl(report, env):

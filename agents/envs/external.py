@@ -1,6 +1,5 @@
 """Single environments in a process or thread of their own."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -25,12 +24,8 @@ class Async(hosts.RemoteEnv):
   """
 
   def __init__(self, constructor: Callable[[], Any], strategy: str = 'thread'):
-    create = functools.partial(_create_adapted, constructor)
+    create = lambda: wrappers.adapted(constructor())
     super().__init__(hosts.EnvHost(create, strategy))
-
-
-def _create_adapted(constructor):
-  return wrappers.adapted(constructor())
 
 
 class ExternalProcess(Async):

@@ -170,6 +170,7 @@ class GymExplorer(base.ExplorerBase):
         self._receive(chunk, time, finished, *results)
       time += 1
       waits = settings.n_episodes and not finished.any()
+      # Ranks stop together, after a cycle.
       if waits and time > _MANY_STEPS and self.session.comm.Get_size() == 1:
         stopping.check()
       if waits and time == _MANY_STEPS:

@@ -48,8 +48,8 @@ def find(
     inspect.signature(found).bind(*takes)
   except (TypeError, ValueError):
     raise errors.UsageError(
-      f'Attribute {name} of {place} is {found!r}; set a function '
-      f'that takes {len(takes)} arguments: {", ".join(takes)}.'
+      f'Attribute {name} of {place} is {found!r}; set a function that takes '
+      f'{len(takes)} arguments: {", ".join(takes)}.'
     ) from None
   return found
 

@@ -389,8 +389,8 @@ def test_threads(monkeypatch):
   """One per core of this process, unless somebody says otherwise."""
 
   def choose(cores, *args):
-    share = mpi.HostShare(0, 1, cores)
-    options = train_ppo._session_options(share, *args)
+    usual = mpi.HostShare(0, 1, cores).threads
+    options = train_ppo._session_options(usual, *args)
     assert options.inter_op_parallelism_threads == 1
     assert options.use_per_session_threads
     return options.intra_op_parallelism_threads
