@@ -70,6 +70,18 @@ def test_episodes(number):
   np.testing.assert_array_equal(worker.returns, [-3, -5][:number])
 
 
+def test_environments_that_have_ended_do_nothing():
+  """Their actions are zero, and the values of these do not count."""
+  worker = test_rollout.make_worker('Early')
+  worker.venv[1].unwrapped.oddity = ''
+  worker.compute_Q = True
+  values = np.array([[7.0], [1.0]])
+  worker.policy.get_actions = lambda *a, **k: (np.ones([2, 1]), values)
+  episode = worker.generate_rollouts()
+  assert episode['u'][..., 0].tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]]
+  assert worker.current_mean_Q() == (3 * 7 + 5 * 1) / 8
+
+
 def test_success_in_an_array_that_is_used_again():
   """The next episode does not change it."""
   worker = test_rollout.make_worker('Reusing')

@@ -64,13 +64,13 @@ def test_results_without_arrays(session):
   assert chunk['/agents/agent/artifacts/each'][:, 0].tolist() == [1, 2]
 
 
-@pytest.mark.parametrize('length', [4, 6])
-def test_episodes_that_may_never_end(session, monkeypatch, length):
+@pytest.mark.parametrize('length, count', [(4, 1), (4, 2), (6, 1)])
+def test_episodes_that_may_never_end(session, monkeypatch, length, count):
   """Waiting for one is told."""
   monkeypatch.setattr(gym_explorer, '_MANY_STEPS', 5)
   said = []
   session.logger.warn = said.append
-  make(session, None, 'test', {'length': length}, n_episodes=1).update()
+  make(session, None, 'test', {'length': length}, n_episodes=count).update()
   assert bool(said) == (length == 6)
   assert all('ended in 5 steps' in x for x in said)
 

@@ -91,8 +91,12 @@ def test_one_process(environ, monkeypatch):
 )
 def test_the_world_counts(environ, monkeypatch):
   """Whatever the variables say, mpi4py knows who can be talked to."""
+  name = 'OMPI_MCA_mpi_yield_when_idle'
+  monkeypatch.setenv(name, '')
+  monkeypatch.delenv(name)
   world = set_up(monkeypatch, environ, 8)
   assert mpi.world() is world
+  assert os.environ[name] == '1'
 
 
 @pytest.mark.parametrize(

@@ -13,3 +13,15 @@ def test_random_numbers_continue(tmp_path):
   expected = np.random.normal(size=4)
   random_state.set_random_state(checkpoint.read_tree(str(tmp_path / 'states')))
   np.testing.assert_array_equal(np.random.normal(size=4), expected)
+
+
+def test_seeds_of_ranks():
+  """None repeats another one or that of a run that continues."""
+  steps = range(0, 100_000, 1000)
+  seeds = [
+    random_state.seed_of_rank(3, step, rank)
+    for step in steps
+    for rank in range(8)
+  ]
+  assert len(set(seeds)) == len(seeds) and seeds[0] == 3
+  assert random_state.seed_of_rank(None, 5, 1) is None

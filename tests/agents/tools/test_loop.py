@@ -304,6 +304,16 @@ def test_steps_of_all_processes_count():
     assert list(loop.run(sess, None, 24)) == [5.0, 5.0]
 
 
+def test_values_that_phases_feed():
+  """Each its own, even if they share a name."""
+  number = tf.placeholder(tf.float32, ())
+  loop = Loop(None)
+  for value in (3.0, 5.0):
+    loop.add_phase('same', True, number, '', 1, 1, feed={number: value})
+  with graphs.session() as sess:
+    assert list(loop.run(sess, None, 4)) == [3.0, 5.0, 3.0, 5.0]
+
+
 @pytest.mark.parametrize('score', [np.inf, -np.inf])
 def test_infinite_scores_end_the_run(tmp_path, score):
   """Nothing is kept of them; the sentence names the step and what is whole."""
