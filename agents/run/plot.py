@@ -308,7 +308,8 @@ def draw(
   where: dict[str, Any] = {'loc': 'best'}
   if style.legend_below or len(groups) > _FEW_LINES:
     where = {'loc': 'upper center', 'bbox_to_anchor': (0.5, -0.2)}
-  axes.legend(fontsize='small', framealpha=0.7, **where)
+  if axes.get_legend_handles_labels()[0]:
+    axes.legend(fontsize='small', framealpha=0.7, **where)
   return axes.figure
 
 

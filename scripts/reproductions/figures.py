@@ -17,6 +17,12 @@ SIX = (
 ).split()
 SIX_STEP = 100000
 SIX_FILE = 'planet/six.png'
+# The configurations of PPO in the original.
+TEN = (
+  'ppo_pendulum ppo_doublependulum ppo_swingup ppo_cheetah_short ppo_ant '
+  'ppo_humanoid ppo_racecar ppo_kuka ppo_minitaur ppo_duck'
+).split()
+TEN_FILE = 'ppo/ten.png'
 _PANELS = {
   'PlaNet cpu, cart-pole swing-up': 'planet_swingup_hour',
   'PPO, inverted pendulum': 'ppo_pendulum',
@@ -39,31 +45,63 @@ def draw(results: str) -> list[str]:
   paths = list(drawn.values())
   if drawn.keys() >= set(' '.join(_PANELS.values()).split()):
     paths.append(_draw_panels(os.path.join(results, PANELS), results))
+  if drawn.keys() & set(TEN):
+    path = os.path.join(results, TEN_FILE)
+    paths.append(_draw_grid(path, results, TEN, (5, 2)))
   if drawn.keys() & set(SIX):
-    paths.append(_draw_six(os.path.join(results, SIX_FILE), results))
+    path = os.path.join(results, SIX_FILE)
+    paths.append(_draw_grid(path, results, SIX, (2, 3), SIX_STEP))
   return paths
 
 
-def _draw_six(path, results):
-  """Draw the tasks of PlaNet's paper, those not run with the values only."""
-  figure, axes = plot.make_figure((13, 7), 2, 3)
-  for place, entry in zip(axes.flat, map(find, SIX)):
-    found = curves.read(os.path.join(results, entry.name, curves.FILE))
+def _draw_grid(path, results, names, shape, step=None):
+  """Draw entries in a grid, also those that were not run yet.
+
+  Args:
+    path: Path of the figure.
+    results: Folder of all results.
+    names: Names of the entries.
+    shape: Rows and columns.
+    step: Step of the published values, and about the end of the axes; by
+      default, there are no such values and axes end with the curves.
+  """
+  rows, columns = shape
+  figure, axes = plot.make_figure((4.4 * columns, 3.5 * rows), rows, columns)
+  for place, entry in zip(axes.flat, map(find, names)):
+    ours = curves.read(os.path.join(results, entry.name, curves.FILE))
+    original = curves.read_reference(entry, results)
     style = plot.Style(
       ylabel=entry.measure,
       quartiles=True,
       trim=True,
-      levels=_label({SIX_STEP: entry.levels[SIX_STEP]}),
+      levels=_label({step: entry.levels[step]} if step else {}),
       # These curves jump and leave no room.
       legend_below=True,
     )
-    lines = {'ours': list(found.values())} if found else {}
-    place.set(xlim=(0, 1.1 * SIX_STEP))
-    title = entry.meaning.split(', ')[-1]
-    title += '' if found else ' (not run yet)'
+    title = entry.meaning.rpartition(', ')[2]
+    title += '' if ours else ' (not run yet)'
+    title += _compare(entry, ours, original)
+    groups = {'ours': ours, 'original code': original}
+    lines = {k: list(v.values()) for k, v in groups.items() if v}
     plot.draw(title, lines, style, place)
-    place.set(xlim=(0, 1.1 * SIX_STEP))
+    if step:
+      place.set(xlim=(0, 1.1 * step))
   return plot.save(figure, path)
+
+
+def _compare(entry, ours, original):
+  """Return a line on the probability of improvement; empty for few seeds."""
+  if min(len(ours), len(original)) < intervals.FEW:
+    return ''
+  share, (low, high) = intervals.improvement(
+    *(
+      [bars.read_outcome(entry.bar, x) for x in found.values()]
+      for found in (ours, original)
+    ),
+    entry.bar.in_steps,
+  )
+  word = 'earlier' if entry.bar.in_steps else 'better'
+  return f'\nours {word}: {share:.2f} [{low:.2f}, {high:.2f}]'
 
 
 def _draw_panels(path, results):

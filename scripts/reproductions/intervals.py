@@ -13,6 +13,8 @@ import numpy as np
 from scipy import stats
 
 _DRAWS = 5000
+# Results of fewer seeds have no interval.
+FEW = 3
 
 
 class Outcome(NamedTuple):

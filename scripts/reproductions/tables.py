@@ -29,9 +29,6 @@ _HIGHLIGHTS = (
 )
 _ROW = '{:24} {:>5} {:>5} {:>6} {:>4}  {}'
 
-# Results of fewer seeds are listed one by one.
-_FEW = 3
-
 # Results of `collecting.make_line` by seed.
 Runs = dict[int, dict[str, Any]]
 
@@ -153,7 +150,8 @@ def make_row(
     for steps, value in entry.levels.items()
   ]
   if entry.reference.endswith('.csv'):
-    published.append(f'original code: {_compare(entry, results)}')
+    found = _compare(entry, results) or 'not run'
+    published.append(f'original code: {found}')
   link = f'{"" if detailed else "results/"}{name}/{figures.FILE}'
   ours = show(entry, _outcomes(runs)) if runs else '-'
   if runs and (len(runs) == 1 or not entry.bar.in_steps):
@@ -193,7 +191,7 @@ def describe(entry: Entry, runs: Runs) -> str:
   most = ' to '.join(f'{x:,}' for x in dict.fromkeys([steps[0], steps[-1]]))
   text = show(entry, _outcomes(runs))
   seeds = ', '.join(map(str, runs))
-  if len(runs) > _FEW and [*runs] == [*range(len(runs))]:
+  if len(runs) > intervals.FEW and [*runs] == [*range(len(runs))]:
     seeds = f'0 to {len(runs) - 1}'
   word = 'seeds' if len(runs) > 1 else 'seed'
   text += f' ({word} {seeds}; {most} steps)'
@@ -252,7 +250,7 @@ def show(entry: Entry, outcomes: Sequence[intervals.Outcome]) -> str:
     text = f'{half:,.0f}' if math.isfinite(half) else 'not within these steps'
     return text if count == 1 else f'{text} ({reached} of {count} seeds)'
   known = [x for x in numbers if math.isfinite(x)]
-  if len(known) < _FEW:
+  if len(known) < intervals.FEW:
     return ', '.join(f'{x:.4g}' for x in known) or 'not measured'
   mean = float(intervals.interquartile_mean(np.array(known)))
   low, high = intervals.interval(intervals.interquartile_mean, known)
@@ -278,7 +276,7 @@ def read_outcomes(entry: Entry, results: str) -> list[intervals.Outcome]:
 def _improve(entry, runs, results):
   """Describe how often our seeds do better than those of the original."""
   ours, original = _outcomes(runs), read_outcomes(entry, results)
-  few = min(len(ours), len(original)) < _FEW
+  few = min(len(ours), len(original)) < intervals.FEW
   if few or not entry.reference.endswith('.csv'):
     return ''
   steps = entry.bar.in_steps
@@ -307,7 +305,7 @@ def _judge_bar(entry, runs, results):
     # A single curve of the original may be luck.
     seeds = len(read_outcomes(entry, results))
     few = f'agrees with {_count(seeds, "seed")} of the original'
-    word = 'reproduced' if seeds >= _FEW else few
+    word = 'reproduced' if seeds >= intervals.FEW else few
   if not any(verdicts):
     word = 'not reproduced' if entry.reproduces else 'own threshold missed'
   elif not all(verdicts):

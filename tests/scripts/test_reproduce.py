@@ -34,7 +34,8 @@ from tests import golden
 
 NAMES = """
   ppo_pendulum ppo_swingup ppo_doublependulum ppo_racecar ppo_ant ppo_humanoid
-  ppo_minitaur ppo_cheetah ppo_cheetah_short ppo_catch her_reach her_push
+  ppo_minitaur ppo_duck ppo_kuka ppo_cheetah ppo_cheetah_short ppo_catch
+  her_reach her_push
   her_pick her_slide her_pick_demos
   planet_balance_hour planet_swingup_hour planet_100k_cheetah
   planet_100k_finger planet_100k_reacher planet_100k_walker planet_100k_cup

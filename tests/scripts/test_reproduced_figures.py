@@ -105,10 +105,36 @@ def test_panels(monkeypatch):
   saved = []
   monkeypatch.setattr(plot, 'save', lambda figure, path: saved.append(figure))
   figures.draw(entry_lib.RESULTS)
-  axes = saved[-2].axes
+  axes = saved[-3].axes
   assert len(axes) == 4
   assert axes[3].get_ylim() == (-300, 260)
   labels = [x.get_label() for x in axes[1].get_lines()]
   assert any('original code' in x for x in labels)
-  # The tasks of PlaNet's paper, run or not.
+  # The tasks of PlaNet's paper and the configurations of PPO, run or not.
   assert len(saved[-1].axes) == 6
+  assert len(saved[-2].axes) == 10
+
+
+def test_grid(tmp_path, monkeypatch):
+  """Panels compare both codes if there are enough seeds of each."""
+  saved = []
+  monkeypatch.setattr(plot, 'save', lambda figure, path: saved.append(figure))
+  steps = np.arange(1.0, 21)
+  found = {seed: (steps, seed + 1000 * (steps > 9)) for seed in range(3)}
+  better, few = map(entry_lib.find, ('ppo_racecar', 'ppo_ant'))
+  (tmp_path / 'reference').mkdir()
+  for entry, seeds in ((better, 3), (few, 2)):
+    curves.write(
+      str(tmp_path / 'reference' / entry.reference),
+      {'eval': {k: (x, 0 * y) for k, (x, y) in found.items() if k < seeds}},
+    )
+    (tmp_path / entry.name).mkdir()
+    curves.write(str(tmp_path / entry.name / curves.FILE), {'eval': found})
+  names = 'ppo_racecar', 'ppo_ant', 'ppo_kuka'
+  figures._draw_grid('', str(tmp_path), names, (1, 3))
+  assert [x.get_title() for x in saved[0].axes] == [
+    'RacecarBulletEnv-v0\nours better: 1.00 [1.00, 1.00]',
+    'AntBulletEnv-v0',
+    'KukaBulletEnv-v0 (not run yet)',
+  ]
+  assert [len(x.get_lines()) > 0 for x in saved[0].axes] == [True, True, False]
