@@ -385,7 +385,10 @@ def _play(policy, env, seed, deterministic):
       return _play(policy, env, None, deterministic)
     return_ += np.asarray(reward, float).item()
     length += 1
-  return return_, length, contract.find_success(info)
+  success = contract.find_success(info)
+  if success is not None:
+    guard.check_finite(success, 'success', env)
+  return return_, length, success
 
 
 def check_shape(

@@ -131,6 +131,7 @@ class RolloutWorker:
         f'{_MOST_REPETITIONS} episodes in a row; fix the environment.'
       )
     guard.check_finite(self.returns, 'reward', self._name)
+    guard.check_finite(np.array(successes), 'success', self._name)
     self.success_history.append(np.mean(successes))
     self.return_history.append(np.mean(self.returns))
     if self.compute_Q:

@@ -47,7 +47,7 @@ def check_finite(value: Any, what: str, env: Any) -> None:
 
   Args:
     value: Number or float array.
-    what: What it is, `observation` or `reward`.
+    what: What it is, such as `reward`.
     env: Environment that returned it, or its name.
   """
   kind = not_finite(value)

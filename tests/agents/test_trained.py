@@ -200,6 +200,11 @@ def test_evaluation(logdir):
     gym = pytest.importorskip('gym')
     old = gym.wrappers.TimeLimit(gym.make('Pendulum-v1').unwrapped, 30)
     assert agents.evaluate(agent, old, episodes=1).lengths == [30]
+    unsure = gymnasium.wrappers.TransformObservation(longer, lambda x: x, None)
+    step = unsure.step
+    unsure.step = lambda action: (*step(action)[:4], {'is_success': np.nan})
+    with pytest.raises(errors.EnvError, match='NaN success encountered in'):
+      agents.evaluate(agent, unsure, episodes=1)
     for wrong in (0, 1.5, None):
       with pytest.raises(errors.UsageError, match=f'{wrong} episodes'):
         agents.evaluate(agent, episodes=wrong)

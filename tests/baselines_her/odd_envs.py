@@ -41,6 +41,8 @@ class Odd(gymnasium.Env):
     info = {} if self.oddity == 'Mute' else {'is_success': 0.0}
     if self.oddity == 'Talking':
       info = {'is_success': np.zeros(1), 'phase': 'reach', 'more': {'a': 1}}
+    if self.oddity == 'NaNSuccess':
+      info = {'is_success': np.nan}
     if self.oddity == 'Silent' and self.time == 2:
       info = {}
     if self.oddity == 'Reusing':
@@ -86,7 +88,7 @@ class Blind(Odd):
 
 
 ODDITIES = """
-  Fine Broken Early NaN NaNGoal NaNStep Growing Sign NaNReward Mute
+  Fine Broken Early NaN NaNGoal NaNStep NaNSuccess Growing Sign NaNReward Mute
   Reusing Talking Silent Raising Leaving Losing Shrinking
 """.split()
 for _name in ODDITIES:

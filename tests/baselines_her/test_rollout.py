@@ -43,6 +43,7 @@ def make_worker(name, T=odd_envs.LIMIT, number=2):
     ('NaN', 5, 'NaN-v0 returned NaN as observation in step 2, in 10 episodes'),
     ('NaNGoal', 5, 'NaN as desired_goal in reset'),
     ('NaNStep', 5, 'NaN reward encountered in .*NaNStep-v0'),
+    ('NaNSuccess', 5, 'NaN success encountered in .*NaNSuccess-v0'),
     ('Fine', 4, 'does not end an episode in step 4, but .* most T = 4 steps'),
     ('Growing', 5, r'observation of shape \(3,\), but its .*\(2,\)'),
     ('Silent', 5, "info\\['is_success'\\] = None in step 2"),
