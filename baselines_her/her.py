@@ -131,6 +131,7 @@ def prepare(
     'n_cycles': values.n_cycles,
     'n_batches': values.n_batches,
     'policy_save_interval': values.policy_save_interval,
+    'loaded': values.load_path is not None,
     'demo_file': values.demo_file,
   }
 
@@ -165,6 +166,7 @@ def train_epochs(
   demo_file: str | None,
   checkpoint_dir: str | None = None,
   checkpoint: str | None = None,
+  loaded: bool = False,
   begin: Callable[[], object] = lambda: None,
   mirrors: Iterable[Any] = (),
   **kwargs: Any,
@@ -185,6 +187,8 @@ def train_epochs(
     demo_file: Demonstrations, required by an agent with `bc_loss`.
     checkpoint_dir: Folder for checkpoints, or None.
     checkpoint: Path of the checkpoint to continue from, or None.
+    loaded: Whether the agent begins with the variables of a file. Without any
+      epochs, its policy is saved.
     begin: Function that the first rank calls once the checkpoint has proved to
       fit.
     mirrors: See `agents.run.log.MetricsWriter`.
@@ -260,6 +264,8 @@ def train_epochs(
   with reports.Report(
     rollout_worker, n_epochs, n_cycles, n_batches, state, mirrors
   ) as report:
+    if loaded and not n_epochs and not checkpoint:
+      saver.save_loaded()
     if state['epoch'] >= n_epochs:
       yield report.explain_end()
     comm = mpi.world()

@@ -48,6 +48,11 @@ class PolicySaver:
       self._write(f'policy_{epoch}', 'Saving periodic policy')
     return success_rate if better else best
 
+  def save_loaded(self) -> None:
+    """Write a policy that has not been trained here."""
+    self._write(BEST, 'Saving the loaded policy')
+    self._write('policy_latest')
+
   def _write(self, name: str, words: str = '') -> None:
     if self._folder:
       path = os.path.join(self._folder, f'{name}.pkl')

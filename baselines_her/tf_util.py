@@ -235,8 +235,8 @@ def load_variables(
     if shapes.get(variable.name) != tuple(variable.shape):
       raise errors.UsageError(
         f'File {load_path} has no variable {variable.name} of shape '
-        f'{tuple(variable.shape)}; use one from the same environment and '
-        'settings.'
+        f'{tuple(variable.shape.as_list())}; use one from the same environment '
+        'and settings.'
       )
   for variable in variables:
     variable.load(values[variable.name], sess)

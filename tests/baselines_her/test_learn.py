@@ -4,6 +4,7 @@ import json
 import os
 import types
 
+import joblib
 import numpy as np
 import pytest
 
@@ -181,6 +182,33 @@ def test_policies_are_written(tmp_path, monkeypatch):
     for x in ('0', '2', 'best', 'latest')
     for ending in ('json', 'npz', 'pkl')
   ]
+
+
+def test_loaded_variables_become_a_policy(tmp_path, monkeypatch):
+  """Without steps to train, such as those that Baselines wrote."""
+  toy.use_toy(monkeypatch, 10)
+  trained = learn(tmp_path / 'trained', 20)
+  weights, policies = str(tmp_path / 'weights'), tmp_path / 'policies'
+  joblib.dump(trained, weights)
+  given = dict(seed=2, load_path=weights, save_path=str(policies))
+  found = learn(tmp_path / 'loaded', 0, **given)
+  for key, value in trained.items():
+    np.testing.assert_array_equal(found[key], value, err_msg=key)
+  endings = 'json', 'npz', 'pkl'
+  names = [f'policy_{x}.{y}' for x in ('best', 'latest') for y in endings]
+  assert sorted(os.listdir(policies)) == names
+  with np.load(policies / 'policy_best.npz') as stored:
+    held = {x.tobytes() for x in stored.values()}
+  assert all(
+    value.tobytes() in held
+    for key, value in trained.items()
+    if key.startswith('ddpg/main/pi')
+  )
+  wrong = joblib.load(weights)
+  wrong['ddpg/o_stats/sum:0'] = np.zeros(5, np.float32)
+  joblib.dump(wrong, weights)
+  with pytest.raises(errors.UsageError, match=r'sum:0 of shape \(4,\); use'):
+    learn(tmp_path / 'loaded', 0, **given)
 
 
 def interrupt_after(monkeypatch, cycles):
