@@ -103,22 +103,57 @@ def load(path: str | os.PathLike[str], trust: references.Trusted = None) -> Any:
       if path.endswith('.json'):
         return _load_plain(path.removesuffix('.json'), trusted)
       with open(path, 'rb') as file_:
-        policy = pickle.load(file_)
+        policy = _Unpickler(file_).load()
+      if isinstance(policy, _Original):
+        policy = _convert(policy.state)
       if not hasattr(policy, 'get_actions') or 'env_name' not in policy.info:
         raise ValueError(f'it holds {policy!r:.80}, which is not a policy')
       return policy
   except errors.UsageError:
     raise
   except Exception as error:  # Whatever damaged bytes may lead to.
-    if getattr(error, 'name', None) == 'baselines':
-      raise errors.UsageError(
-        f'The policy in {path!r} was pickled by the original code, whose '
-        'policies only that code can load; train again, with the same flags.'
-      ) from None
     raise errors.UsageError(
       f'Cannot load a policy from {path!r}: {error!r}. Give the folder of a '
       'run, or a policy file written by a training.'
     ) from None
+
+
+class _Original:
+  """Object of baselines; its classes and functions become such classes."""
+
+  def __setstate__(self, state: Any) -> None:
+    self.state = state
+
+
+class _Unpickler(pickle.Unpickler):
+  """Reads policies of baselines, too, without its code."""
+
+  def find_class(self, module: str, name: str) -> Any:
+    if module.startswith('baselines.'):
+      return type(name, (_Original,), {})
+    return super().find_class(module, name)
+
+
+def _convert(state: dict[str, Any]) -> Any:
+  """Return the agent of a policy that baselines pickled."""
+  from baselines_her import ddpg, settings
+
+  values = {k: v for k, v in state.items() if k in settings.Settings.names()}
+  if values['network_class'] == 'baselines.her.actor_critic:ActorCritic':
+    values['network_class'] = settings.NETWORK
+  subtract = state['subtract_goals'].__name__
+  if values['relative_goals'] and subtract != 'simple_goal_subtract':
+    raise ValueError(f'its goals are subtracted by {subtract}')
+  policy = ddpg.DDPG.__new__(ddpg.DDPG)
+  policy.__setstate__(
+    {
+      'settings': values,
+      'dims': state['input_dims'],
+      'info': {'env_name': state['info']['env_name']},
+      'tf': state['tf'],
+    }
+  )
+  return policy
 
 
 def find_run(path: str | os.PathLike[str]) -> str:
@@ -144,15 +179,16 @@ def find(path: str | os.PathLike[str]) -> str:
   if not os.path.isdir(folder):
     return folder
   best = os.path.join(folder, 'policies', BEST)
-  own = os.path.join(folder, BEST)  # of --policy_dir
+  own = os.path.join(folder, BEST)  # of --policy_dir, and of baselines
   for prefix in (os.path.join(folder, 'policy'), best, own):
     if os.path.exists(f'{prefix}.json'):
       return f'{prefix}.json'
-  if os.path.exists(f'{best}.pkl'):
-    raise errors.UsageError(
-      f'There is only a pickle in {folder}, which can run arbitrary code; if '
-      f'you trust it, name the file itself: {best}.pkl.'
-    )
+  for prefix in (best, own):
+    if os.path.exists(f'{prefix}.pkl'):
+      raise errors.UsageError(
+        f'There is only a pickle in {folder}, which can run arbitrary code; if '
+        f'you trust it, name the file itself: {prefix}.pkl.'
+      )
   raise errors.UsageError(
     f'There is no policy in {folder}. A training saves the first one after its '
     'first epoch; give the folder of such a run, or a policy file.'

@@ -1,7 +1,11 @@
 """Files of policies: plain data that anybody may have written."""
 
 import os
+import pickle
+import sys
+import types
 
+import numpy as np
 import pytest
 
 import baselines_her
@@ -53,11 +57,60 @@ def test_modules_that_the_command_trusts(logdir):
   assert play.run([logdir, '--render=0', '--trust', module]) == 0
 
 
-def test_policies_of_the_original(tmp_path):
-  """They are told from damaged files."""
+def pickle_as_the_original(monkeypatch, path, **state):
+  """Write what `pickle.dump(policy)` of baselines writes."""
+  modules = 'baselines', 'baselines.her', 'baselines.her.ddpg'
+  config = 'baselines.her.experiment.config'
+  with monkeypatch.context() as patch:
+    for name in (*modules, config):
+      patch.setitem(sys.modules, name, types.ModuleType(name))
+    agent = type('DDPG', (), {'__module__': modules[-1]})
+    subtract = types.FunctionType((lambda a, b: a - b).__code__, {})
+    subtract.__module__ = config
+    subtract.__name__ = subtract.__qualname__ = 'simple_goal_subtract'
+    sys.modules[modules[-1]].DDPG = agent
+    sys.modules[config].simple_goal_subtract = subtract
+    policy = agent()
+    vars(policy).update(subtract_goals=subtract, **state)
+    path.write_bytes(pickle.dumps(policy))
+
+
+def test_policies_of_the_original(logdir, tmp_path, monkeypatch):
+  """They act here without its code, and name what is not known here."""
+  best = os.path.join(logdir, 'policies', 'policy_best')
+  tree = checkpoint.read_tree(best)
+  state = {
+    **{k: v for k, v in tree['settings'].items() if k != 'lr'},
+    'network_class': 'baselines.her.actor_critic:ActorCritic',
+    'clip_return': 1 / (1 - tree['settings']['gamma']),
+    'input_dims': tree['dims'],
+    'info': {'env_name': tree['env_name']},
+    'tf': tree['weights'],
+    'dimo': tree['dims']['o'],
+    'use_mpi': True,
+  }
   path = tmp_path / 'policy_best.pkl'
-  path.write_bytes(b'cbaselines.her.ddpg\nDDPG\n.')
-  with pytest.raises(errors.UsageError, match='by the original code'):
+  pickle_as_the_original(monkeypatch, path, **state)
+  with pytest.raises(errors.UsageError, match=f'name the file itself: {path}'):
+    baselines_her.load(tmp_path)
+  with (
+    baselines_her.load(path) as theirs,
+    baselines_her.load(f'{best}.pkl') as ours,
+  ):
+    observation, _ = ours.make_env().reset()
+    wanted, _ = ours.predict(observation, deterministic=True)
+    found, _ = theirs.predict(observation, deterministic=True)
+    np.testing.assert_array_equal(found, wanted)
+    for key in ('clip_return', 'network_class'):
+      state[key] = getattr(theirs.policy, key)
+    assert state['clip_return'] == pytest.approx(ours.policy.clip_return)
+    assert state['network_class'] == ours.policy.network_class
+  pickle_as_the_original(monkeypatch, path, **{**state, 'tf': state['tf'][1:]})
+  with pytest.raises(errors.UsageError, match='Cannot load a policy'):
+    baselines_her.load(path)
+  del state['info']
+  pickle_as_the_original(monkeypatch, path, **state)
+  with pytest.raises(errors.UsageError, match="Cannot load a policy.*'info'"):
     baselines_her.load(path)
 
 
