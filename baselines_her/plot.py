@@ -10,6 +10,7 @@ the 25th to the 75th percentile.
 """
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,7 @@ import numpy as np
 from agents.run import entry, errors, log, plot
 from baselines_her import config, logger
 
+_logger = logging.getLogger(__name__)
 _AXES = {'epoch': 'Epoch', 'steps': 'Environment steps of all ranks'}
 
 
@@ -95,19 +97,28 @@ def _load_run(folder, axis):
   """Return the results of one run, None before its first epoch."""
   params = config.read_params(folder)
   rows = logger.read_csv(os.path.join(folder, 'progress.csv'))
-  # Epochs that were repeated after an interruption: the later one counts.
+  # Epochs that were repeated after an interruption: the later one counts. Some
+  # forks of baselines do not number them.
+  pairs = (
+    (x.get('epoch', float(number)), x.get('test/success_rate'))
+    for number, x in enumerate(rows)
+  )
   rates: dict[Any, Any] = {
-    x['epoch']: x['test/success_rate']
-    for x in rows
-    if all(
-      isinstance(x.get(key), float) for key in ('epoch', 'test/success_rate')
-    )
+    epoch: rate
+    for epoch, rate in pairs
+    if isinstance(epoch, float) and isinstance(rate, float)
   }
   epochs = sorted(rates)
   x = [epoch + 1 for epoch in epochs]
   if axis == 'steps':
     rows = log.read_metrics(folder)
     steps = {x['step']: x.get('env_steps', np.nan) for x in rows}
+    if rates and not steps:
+      _logger.warning(
+        'Left out %s, as it has no metrics.jsonl with the environment steps; '
+        '--axis=epoch shows it.',
+        folder,
+      )
     x = [steps.get(epoch, np.nan) for epoch in epochs]
   points = plot.make_points(x, [rates[epoch] for epoch in epochs])
   strategy = 'her' if params['replay_strategy'] == 'future' else 'ddpg'

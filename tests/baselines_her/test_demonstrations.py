@@ -297,8 +297,19 @@ def test_figures(tmp_path, capsys):
   assert plot.run([*words, '--reference=none.csv']) == 2
 
 
-def test_environment_steps(tmp_path):
-  """They are in another file, which early runs may lack."""
+def test_unnumbered_epochs(tmp_path):
+  """As in the files of some forks of baselines, in which a row is an epoch."""
+  write_run(tmp_path / 'a', [0.1, 0.2])
+  (tmp_path / 'a' / 'progress.csv').write_text(
+    'test/success_rate,train/episode\n0.1,50\n,60\n0.3,100\n'
+  )
+  (run,) = plot.load_runs([str(tmp_path)])
+  epochs, success = run.curves['FetchReach-v1']
+  assert list(epochs) == [1, 3] and list(success) == [0.1, 0.3]
+
+
+def test_environment_steps(tmp_path, caplog):
+  """They are in another file, which early runs and baselines' lack."""
   write_run(tmp_path / 'a', [0.1, 0.2, 0.3])
   writer = log.MetricsWriter(str(tmp_path / 'a'))
   for epoch in (0, 1):
@@ -307,6 +318,7 @@ def test_environment_steps(tmp_path):
   (run,) = plot.load_runs([str(tmp_path)], 'steps')
   steps, success = run.curves['FetchReach-v1']
   assert list(steps) == [500, 1000] and list(success) == [0.1, 0.2]
+  assert f'Left out {tmp_path / "b"}, as' in caplog.text
 
 
 def test_smoothing():
