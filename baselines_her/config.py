@@ -9,7 +9,7 @@ import numpy as np
 
 from agents import utility
 from agents.envs import adapters, contract, spaces
-from agents.run import errors, messages
+from agents.run import errors, files, messages
 from baselines_her import envs, her_sampler, settings
 from baselines_her.util import simple_goal_subtract as simple_goal_subtract
 
@@ -153,6 +153,24 @@ def read_params(folder: str) -> dict[str, Any]:
   """
   check = functools.partial(_check_params, folder)
   return utility.load_config(folder, parse=check, filename=PARAMS_FILE)
+
+
+def check_free(folder: str) -> None:
+  """Refuse a folder with a run of baselines, whose files would be replaced.
+
+  Raises:
+    UsageError: If there is such a run.
+  """
+  try:
+    params = files.read_plain(os.path.join(folder, PARAMS_FILE))
+  except (OSError, ValueError):
+    return
+  if isinstance(params, dict) and params and 'version' not in params:
+    raise errors.UsageError(
+      f'There is a run of baselines in {folder}, which cannot be continued; '
+      'choose another --log_path. Its variables can be the initial ones, with '
+      '--load_path.'
+    )
 
 
 def _check_params(folder, params):

@@ -314,6 +314,7 @@ class Plan:
     continues = self._run.checkpoint is not None
     if not continues:
       run_folder.check_free(self.folder)
+      config.check_free(self.folder)
     if args.resume is not None and args.resume != continues:
       found = 'a run' if continues else 'no run to continue'
       raise errors.UsageError(

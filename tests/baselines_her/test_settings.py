@@ -249,6 +249,21 @@ def test_run_of_another_system(names, tmp_path, capsys):
   folder.check_free(str(tmp_path))
 
 
+def test_run_of_the_original(tmp_path, capsys):
+  """Its curves and episodes would be replaced."""
+  contents = {
+    'params.json': '{"env_name": "FetchReach-v1", "replay_strategy": "future"}',
+    'progress.csv': 'epoch,test/success_rate\n0,1\n',
+    '0.0.monitor.csv': '#{"t_start": 1.0}\nr,l,t\n-50.0,50,5.4\n',
+  }
+  for name, text in contents.items():
+    (tmp_path / name).write_text(text)
+  args = ['program', f'--log_path={tmp_path}', '--num_timesteps=0']
+  assert run.run(args) == 2
+  assert 'a run of baselines in' in capsys.readouterr().err
+  assert {x.name: x.read_text() for x in tmp_path.iterdir()} == contents
+
+
 def test_refused_arguments_leave_no_folder(tmp_path, capsys):
   """Also what only the agent or the environment finds; old folders stay."""
   (tmp_path / 'old').mkdir()
