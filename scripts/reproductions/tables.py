@@ -113,7 +113,7 @@ def make_row_of_six(results: str) -> dict[str, str]:
     ),
     'measure': 'return, mean of the last five tests',
     'published, or original code today': (
-      'values of the full size, quoted by CURL'
+      'values of the full size, quoted by CURL; 0 for cup_catch'
     ),
     'ours': f'{sum(above)} of 6 at or above{rest}',
     'cost per seed': _show_hours(statistics.mean(hours)) if hours else '-',
@@ -142,6 +142,8 @@ def make_row(
   """
   name, runs = entry.name, read_runs(os.path.join(results, entry.name))
   what = entry.measure
+  if entry.bar.kind == 'gain':
+    what = f'gain in {what}'
   if entry.bar.in_steps:
     word = 'until {} stays' if entry.bar.kind == 'stay' else 'to {}'
     what = f'steps {word.format(what)} {entry.bar.level:g}'
@@ -294,7 +296,7 @@ def _judge_bar(entry, runs, results):
     return f'not run, {_estimate(entry)}'
   if not any(x['complete'] for x in runs.values()):
     # Its last evaluations are not those that the bar is about.
-    return 'under way'
+    return 'not complete'
   verdicts = [x['reached'] for x in runs.values() if x['reached'] is not None]
   if not verdicts:
     missing = all(x['measured'] is None for x in runs.values())

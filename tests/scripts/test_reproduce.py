@@ -570,7 +570,7 @@ def test_table_between_markers():
     (0, [True], 'own threshold met ('),
     (0, [False], 'own threshold missed ('),
     (0, [None], 'no threshold'),
-    (0, [], 'under way'),
+    (0, [], 'not complete'),
   ],
 )
 def test_verdicts(references, reached, words, tmp_path):
