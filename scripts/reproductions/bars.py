@@ -5,6 +5,7 @@ least one evaluation.
 """
 
 import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from pydantic.dataclasses import dataclass
@@ -89,9 +90,24 @@ def judge(
   return number >= bar.level
 
 
-def read_outcome(bar: Bar, points: plot.Points) -> intervals.Outcome:
-  """Return measure and end of a curve."""
-  return intervals.Outcome(measure(bar, points), points[0][-1])
+def read_outcomes(
+  bar: Bar, curves: Iterable[plot.Points]
+) -> list[intervals.Outcome]:
+  """Return measures and ends of curves."""
+  return [intervals.Outcome(measure(bar, x), x[0][-1]) for x in curves]
+
+
+def improve(
+  bar: Bar,
+  ours: Sequence[intervals.Outcome],
+  original: Sequence[intervals.Outcome],
+) -> str:
+  """Describe how probably ours does better; empty for few seeds."""
+  if min(len(ours), len(original)) < intervals.FEW:
+    return ''
+  share, (low, high) = intervals.improvement(ours, original, bar.in_steps)
+  word = 'earlier' if bar.in_steps else 'better'
+  return f'{word} than the original: P = {share:.2f} [{low:.2f}, {high:.2f}]'
 
 
 def describe(bar: Bar) -> str:

@@ -85,7 +85,7 @@ def read_reference(entry: Entry, results: str) -> dict[int, plot.Points]:
   """
   if not entry.reference:
     return {}
-  if not entry.reference.endswith('.csv'):
+  if not entry.has_original:
     return read(os.path.join(results, entry.reference, FILE))
   path = os.path.join(results, 'reference', entry.reference)
   if entry.system != 'her':

@@ -107,6 +107,11 @@ class Entry:
   reward_scale: float = 1.0
 
   @property
+  def has_original(self) -> bool:
+    """Whether the reference is a file with curves of the original."""
+    return self.reference.endswith('.csv')
+
+  @property
   def python(self) -> str:
     """Start of a command, `python` for each rank."""
     return f'mpirun -n {self.ranks} python' if self.ranks > 1 else 'python'

@@ -80,28 +80,17 @@ def _draw_grid(path, results, names, shape, step=None):
     )
     title = entry.meaning.rpartition(', ')[2]
     title += '' if ours else ' (not run yet)'
-    title += _compare(entry, ours, original)
     groups = {'ours': ours, 'original code': original}
+    outcomes = [
+      bars.read_outcomes(entry.bar, x.values()) for x in groups.values()
+    ]
+    words = bars.improve(entry.bar, *outcomes)
+    title += f'\n{words}' if words else ''
     lines = {k: list(v.values()) for k, v in groups.items() if v}
     plot.draw(title, lines, style, place)
     if step:
       place.set(xlim=(0, 1.1 * step))
   return plot.save(figure, path)
-
-
-def _compare(entry, ours, original):
-  """Return a line on the probability of improvement; empty for few seeds."""
-  if min(len(ours), len(original)) < intervals.FEW:
-    return ''
-  share, (low, high) = intervals.improvement(
-    *(
-      [bars.read_outcome(entry.bar, x) for x in found.values()]
-      for found in (ours, original)
-    ),
-    entry.bar.in_steps,
-  )
-  word = 'earlier' if entry.bar.in_steps else 'better'
-  return f'\nours {word}: {share:.2f} [{low:.2f}, {high:.2f}]'
 
 
 def _draw_panels(path, results):
@@ -142,8 +131,7 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
     Path of the figure.
   """
   path = os.path.join(folder, curves.FILE)
-  name = entry.reference
-  label = 'original code' if name.endswith('.csv') else name
+  label = 'original code' if entry.has_original else entry.reference
   ours = curves.read(path)
   references = curves.read_reference(entry, results)
   if entry.bar.kind == 'same':
@@ -185,7 +173,7 @@ def _draw_reached(entry, groups, path):
 
   figure, axes = plot.make_figure((6.4, 4))
   for label, curves_ in groups.items():
-    outcomes = [bars.read_outcome(entry.bar, x) for x in curves_]
+    outcomes = bars.read_outcomes(entry.bar, curves_)
     steps, shares = intervals.survival(outcomes)
     end = max(x.end for x in outcomes)
     seeds = 'seeds' if len(outcomes) > 1 else 'seed'

@@ -31,7 +31,7 @@ def train(
     UsageError: If the entry has no reference file, the path no original, or
       the original fails.
   """
-  if not entry.reference.endswith('.csv'):
+  if not entry.has_original:
     raise errors.UsageError(f'{entry.name} has no original to train.')
   path = files.absolute(path)
   compare.find_system(path, entry.system)

@@ -151,7 +151,7 @@ def make_row(
     f'{value:g} at {shorten(steps)} steps'
     for steps, value in entry.levels.items()
   ]
-  if entry.reference.endswith('.csv'):
+  if entry.has_original:
     found = _compare(entry, results) or 'not run'
     published.append(f'original code: {found}')
   link = f'{"" if detailed else "results/"}{name}/{figures.FILE}'
@@ -174,10 +174,13 @@ def _detail(entry, runs, results):
     'name': f'`{entry.name}`',
     'published': entry.published,
     'measured': bars.describe(entry.bar),
-    'ours': describe(entry, runs) + _improve(entry, runs, results),
+    'ours': describe(entry, runs),
     'state': judge(entry, runs),
   }
-  if entry.reference and not entry.reference.endswith('.csv'):
+  if entry.has_original:
+    original = read_outcomes(entry, results)
+    lines['compare'] = bars.improve(entry.bar, _outcomes(runs), original)
+  elif entry.reference:
     lines['compare'] = f'{entry.reference}: {_compare(entry, results)}'
   if figures.shows_reached(entry, runs):
     lines['curves'] = f'[share of seeds]({entry.name}/{figures.REACHED})'
@@ -272,22 +275,7 @@ def _outcomes(runs):
 def read_outcomes(entry: Entry, results: str) -> list[intervals.Outcome]:
   """Return the outcomes of the reference curves."""
   found = curves.read_reference(entry, results).values()
-  return [bars.read_outcome(entry.bar, x) for x in found]
-
-
-def _improve(entry, runs, results):
-  """Describe how often our seeds do better than those of the original."""
-  ours, original = _outcomes(runs), read_outcomes(entry, results)
-  few = min(len(ours), len(original)) < intervals.FEW
-  if few or not entry.reference.endswith('.csv'):
-    return ''
-  steps = entry.bar.in_steps
-  share, (low, high) = intervals.improvement(ours, original, steps)
-  word = 'earlier' if steps else 'better'
-  return (
-    f'; {word} than the original with probability {share:.2f} '
-    f'[{low:.2f}, {high:.2f}]'
-  )
+  return bars.read_outcomes(entry.bar, found)
 
 
 def _judge_bar(entry, runs, results):
@@ -319,7 +307,7 @@ def _judge_bar(entry, runs, results):
 def _compare(entry, results):
   """Summarize the reference curves; empty without any."""
   found = read_outcomes(entry, results)
-  single = len(found) == 1 and entry.reference.endswith('.csv')
+  single = len(found) == 1 and entry.has_original
   note = ' (1 seed)' if single else ''
   return f'{show(entry, found)}{note}' if found else ''
 

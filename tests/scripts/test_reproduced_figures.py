@@ -133,7 +133,7 @@ def test_grid(tmp_path, monkeypatch):
   names = 'ppo_racecar', 'ppo_ant', 'ppo_kuka'
   figures._draw_grid('', str(tmp_path), names, (1, 3))
   assert [x.get_title() for x in saved[0].axes] == [
-    'RacecarBulletEnv-v0\nours better: 1.00 [1.00, 1.00]',
+    'RacecarBulletEnv-v0\nbetter than the original: P = 1.00 [1.00, 1.00]',
     'AntBulletEnv-v0',
     'KukaBulletEnv-v0 (not run yet)',
   ]
