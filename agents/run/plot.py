@@ -20,8 +20,6 @@ from agents.run import errors, files, log
 Points = tuple[np.ndarray, np.ndarray]
 _COLORS = 10
 _FEW_POINTS = 30
-# Lines whose legend fits beside them.
-_FEW_LINES = 2
 # Fewer runs are drawn one by one; more become a band.
 _FEW_RUNS = 5
 _GRID = 300
@@ -60,8 +58,6 @@ class Style:
     window: Number of points of the moving average.
     levels: Dict from label to the x and y value of a published result. Those
       beyond the curves are only in the legend.
-    legend_below: Whether the legend is below the axes, where it covers nothing.
-      That of many lines always is.
   """
 
   xlabel: str = 'Environment steps'
@@ -74,7 +70,6 @@ class Style:
   levels: Mapping[str, tuple[float, float]] = dataclasses.field(
     default_factory=dict
   )
-  legend_below: bool = False
 
   def __post_init__(self) -> None:
     if self.window < 1:
@@ -305,11 +300,11 @@ def draw(
     )
     axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
   axes.grid(alpha=0.3)
-  where: dict[str, Any] = {'loc': 'best'}
-  if style.legend_below or len(groups) > _FEW_LINES:
-    where = {'loc': 'upper center', 'bbox_to_anchor': (0.5, -0.2)}
   if axes.get_legend_handles_labels()[0]:
-    axes.legend(fontsize='small', framealpha=0.7, **where)
+    # Below the axes, where it covers nothing.
+    axes.legend(
+      fontsize='small', loc='upper center', bbox_to_anchor=(0.5, -0.2)
+    )
   return axes.figure
 
 
@@ -319,7 +314,7 @@ def _describe(label, count, style):
     return label
   what = 'median' if style.quartiles else 'mean'
   if count < _FEW_RUNS:
-    return f'{label} ({what} of {count} runs, thin)'
+    return f'{label} ({what}; thin: {count} runs)'
   spread = ' and quartiles' if style.quartiles else ' and deviation'
   return f'{label} ({what}{spread} of {count} runs)'
 

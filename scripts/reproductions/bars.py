@@ -107,7 +107,7 @@ def improve(
     return ''
   share, (low, high) = intervals.improvement(ours, original, bar.in_steps)
   word = 'earlier' if bar.in_steps else 'better'
-  return f'{word} than the original: P = {share:.2f} [{low:.2f}, {high:.2f}]'
+  return f'P({word}) = {share:.2f} [{low:.2f}, {high:.2f}]'
 
 
 def describe(bar: Bar) -> str:

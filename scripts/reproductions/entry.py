@@ -107,6 +107,15 @@ class Entry:
   reward_scale: float = 1.0
 
   @property
+  def what(self) -> str:
+    """What the bar measures, such as `steps to return 195`."""
+    bar = self.bar
+    if bar.in_steps:
+      word = 'until {} stays' if bar.kind == 'stay' else 'to {}'
+      return f'steps {word.format(self.measure)} {bar.level:g}'
+    return f'gain in {self.measure}' if bar.kind == 'gain' else self.measure
+
+  @property
   def has_original(self) -> bool:
     """Whether the reference is a file with curves of the original."""
     return self.reference.endswith('.csv')

@@ -36,11 +36,10 @@ REACHED = 'reached.png'
 
 def draw(results: str) -> list[str]:
   """Draw the figures of all results; return their paths."""
-  folders = {os.path.join(results, x.name): x for x in load().values()}
   drawn = {
-    entry.name: draw_entry(entry, folder, results)
-    for folder, entry in folders.items()
-    if os.path.exists(os.path.join(folder, curves.FILE))
+    name: draw_entry(entry, os.path.join(results, name), results)
+    for name, entry in load().items()
+    if os.path.exists(os.path.join(results, name, curves.FILE))
   }
   paths = list(drawn.values())
   if drawn.keys() >= set(' '.join(_PANELS.values()).split()):
@@ -75,8 +74,6 @@ def _draw_grid(path, results, names, shape, step=None):
       quartiles=True,
       trim=True,
       levels=_label({step: entry.levels[step]} if step else {}),
-      # These curves jump and leave no room.
-      legend_below=True,
     )
     title = entry.meaning.rpartition(', ')[2]
     title += '' if ours else ' (not run yet)'
@@ -88,6 +85,8 @@ def _draw_grid(path, results, names, shape, step=None):
     title += f'\n{words}' if words else ''
     lines = {k: list(v.values()) for k, v in groups.items() if v}
     plot.draw(title, lines, style, place)
+    if not lines:
+      place.set_axis_off()
     if step:
       place.set(xlim=(0, 1.1 * step))
   return plot.save(figure, path)
@@ -110,8 +109,6 @@ def _draw_panels(path, results):
     style = plot.Style(
       ylabel=entries[0].measure,
       trim=True,
-      # A single crash would stretch the axis.
-      ylim=(-300, 260) if 'driving' in title else None,
       quartiles=True,
       levels=_label(entries[0].levels) if len(entries) == 1 else {},
     )
@@ -151,7 +148,7 @@ def draw_entry(entry: Entry, folder: str, results: str) -> str:
   lines = {k: list(v.values()) for k, v in groups.items() if v}
   if shows_reached(entry, lines['ours']):
     _draw_reached(entry, lines, os.path.join(folder, REACHED))
-  figure = plot.draw(entry.meaning, lines, style)
+  figure = plot.draw(entry.meaning.replace('`', ''), lines, style)
   return plot.save(figure, os.path.join(folder, FILE))
 
 
@@ -180,8 +177,7 @@ def _draw_reached(entry, groups, path):
     label = f'{label} ({len(outcomes)} {seeds})'
     places = [0, *steps, end], [0, *shares, shares[-1]]
     axes.step(*places, where='post', label=label)
-  title = f'{entry.meaning}:\n{bars.describe(entry.bar)}'
-  axes.set_title(title, fontsize='medium')
+  axes.set_title(f'{entry.meaning}:\n{entry.what}', fontsize='medium')
   axes.xaxis.set_major_formatter(ticker.EngFormatter(sep=''))
   axes.set(xlabel='Environment steps', ylabel='Fraction of seeds')
   axes.set(ylim=(-0.02, 1.04))

@@ -141,12 +141,6 @@ def make_row(
       rather than for README.md.
   """
   name, runs = entry.name, read_runs(os.path.join(results, entry.name))
-  what = entry.measure
-  if entry.bar.kind == 'gain':
-    what = f'gain in {what}'
-  if entry.bar.in_steps:
-    word = 'until {} stays' if entry.bar.kind == 'stay' else 'to {}'
-    what = f'steps {word.format(what)} {entry.bar.level:g}'
   published = [
     f'{value:g} at {shorten(steps)} steps'
     for steps, value in entry.levels.items()
@@ -161,7 +155,7 @@ def make_row(
   details = _detail(entry, runs, results) if detailed else ''
   return {
     'result': f'[{entry.meaning}]({link})' if runs else entry.meaning,
-    'measure': what,
+    'measure': entry.what,
     'published, or original code today': '; '.join(published) or '-',
     'ours': f'{ours}: {_judge_bar(entry, runs, results)}{details}',
     'cost per seed': show_cost(entry, runs),
@@ -178,7 +172,7 @@ def _detail(entry, runs, results):
     'state': judge(entry, runs),
   }
   if entry.has_original:
-    original = read_outcomes(entry, results)
+    original = _read_references(entry, results)
     lines['compare'] = bars.improve(entry.bar, _outcomes(runs), original)
   elif entry.reference:
     lines['compare'] = f'{entry.reference}: {_compare(entry, results)}'
@@ -272,7 +266,7 @@ def _outcomes(runs):
   ]
 
 
-def read_outcomes(entry: Entry, results: str) -> list[intervals.Outcome]:
+def _read_references(entry, results):
   """Return the outcomes of the reference curves."""
   found = curves.read_reference(entry, results).values()
   return bars.read_outcomes(entry.bar, found)
@@ -293,7 +287,7 @@ def _judge_bar(entry, runs, results):
   word = 'own threshold met'
   if entry.reproduces:
     # A single curve of the original may be luck.
-    seeds = len(read_outcomes(entry, results))
+    seeds = len(_read_references(entry, results))
     few = f'agrees with {_count(seeds, "seed")} of the original'
     word = 'reproduced' if seeds >= intervals.FEW else few
   if not any(verdicts):
@@ -306,7 +300,7 @@ def _judge_bar(entry, runs, results):
 
 def _compare(entry, results):
   """Summarize the reference curves; empty without any."""
-  found = read_outcomes(entry, results)
+  found = _read_references(entry, results)
   single = len(found) == 1 and entry.has_original
   note = ' (1 seed)' if single else ''
   return f'{show(entry, found)}{note}' if found else ''
