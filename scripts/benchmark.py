@@ -23,7 +23,6 @@ from scripts import machine
 from scripts.benchmarks import carla, common, her, planet, ppo
 
 _MODULES = carla, her, planet, ppo
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _RESULT = 'RESULT '
 
 
@@ -39,11 +38,11 @@ def main(argv: Sequence[str] | None = None) -> None:
   versions = machine.describe()
   described = f'{versions["processor"]}, {versions["versions"]}'
   print(f'{args.name}: {benchmark.meaning}\n{described}')
-  variants = {'ours': (benchmark.ours, _ROOT)}
+  variants = {'ours': (benchmark.ours, machine.ROOT)}
   if args.against:
     variants['baseline'] = (benchmark.ours, os.path.abspath(args.against))
   elif benchmark.baseline:
-    variants['baseline'] = (benchmark.baseline, _ROOT)
+    variants['baseline'] = (benchmark.baseline, machine.ROOT)
   found: dict[str, list[dict[str, Any]]] = {x: [] for x in variants}
   for repeat in range(args.repeats):
     for name, (variant, folder) in variants.items():

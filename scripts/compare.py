@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from agents.run import entry, errors, files
+from scripts import machine
 from tests.originals.cases import Case
 
 # Where the original is, by the module that compares it.
@@ -32,7 +33,6 @@ _SYSTEMS = {
   'her': 'a clone of openai/baselines',
   'digideep': 'a clone of sharif1093/digideep',
 }
-_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class CouldNotRun(errors.Failure):
@@ -133,7 +133,7 @@ def describe_commit(path: str, system: ModuleType) -> str:
 def _run(module, function, what, path, out):
   """Call a function in a separate process with one thread, to fix rounding."""
   code = (
-    f'import sys; sys.path.insert(0, {_ROOT!r}); '
+    f'import sys; sys.path.insert(0, {machine.ROOT!r}); '
     f'from {module} import {function}; '
     f'{function}({what!r}, {path!r}, {out!r})'
   )

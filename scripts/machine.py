@@ -12,6 +12,8 @@ from importlib import metadata
 
 from agents.run import mpi
 
+# Root of the checkout.
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _PACKAGES = (
   'tensorflow numpy gymnasium gym pybullet gymnasium-robotics mujoco '
   'dm-control mpi4py'
@@ -25,13 +27,13 @@ def describe() -> dict[str, str]:
     with contextlib.suppress(metadata.PackageNotFoundError):
       versions.append(f'{package} {metadata.version(package)}')
   return {
-    'processor': describe_processor(),
+    'processor': _describe_processor(),
     'versions': ', '.join(versions),
     'commit': _read_commit(),
   }
 
 
-def describe_processor() -> str:
+def _describe_processor():
   """Return the processor and its number of cores in one line."""
   model = platform.processor() or platform.machine()
   if os.path.exists('/proc/cpuinfo'):
@@ -65,8 +67,7 @@ def environ(**more: str) -> dict[str, str]:
 @functools.cache
 def _read_commit():
   """Return the commit of this code, or `unknown` outside of a repository."""
-  folder = os.path.dirname(os.path.abspath(__file__))
-  command = ['git', '-C', folder, 'describe', '--always', '--dirty']
+  command = ['git', '-C', ROOT, 'describe', '--always', '--dirty']
   try:
     return subprocess.check_output(command, text=True).strip()
   except (OSError, subprocess.CalledProcessError):

@@ -9,6 +9,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 set_up
 if [ $# = 0 ]; then
   set -- --logdir "${LOGDIR:-logs/planet-cpu}" --config cpu
-  say "Training in ${LOGDIR:-logs/planet-cpu}; press Ctrl-C to save and stop."
+  say "Training in $2; press Ctrl-C to save and stop."
 fi
 exec "$VENV/bin/python" -m planet.scripts.train "$@"

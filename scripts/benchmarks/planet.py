@@ -33,10 +33,10 @@ def planet_step(
     from planet.training.ranks import Ranks
 
     ranks = Ranks(mpi.world() if variant == 'rank' else None)
-    sizes = batch // ranks.size, length
-    xla = xla and variant != 'baseline'
     config, graph = _define_graph(
-      sizes, batch_shape=[batch, length], xla=bool(xla)
+      (batch // ranks.size, length),
+      batch_shape=[batch, length],
+      xla=bool(xla and variant != 'baseline'),
     )
     update = define_update(config, graph, ranks.average)
     return _measure(update, units, ranks)

@@ -21,7 +21,6 @@ from scripts.reproductions.entry import SESSION, Entry
 EVALUATED = 'eval'
 COLLECTED = 'train'
 FILE = 'curve.csv'
-EMPTY = (np.zeros(0), np.zeros(0))
 
 
 def read_run(entry: Entry, run: str, phase: str = EVALUATED) -> plot.Points:
@@ -50,7 +49,7 @@ def read_run(entry: Entry, run: str, phase: str = EVALUATED) -> plot.Points:
     steps, values = curves[fnmatch.filter(curves, name)[0]]
   except (errors.UsageError, OSError, ValueError, IndexError):
     # No evaluation yet.
-    return EMPTY
+    return np.zeros(0), np.zeros(0)
   return steps, values / entry.reward_scale
 
 

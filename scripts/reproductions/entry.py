@@ -10,13 +10,11 @@ from pydantic.dataclasses import dataclass
 
 from agents.pipeline import checkpoints
 from agents.run import errors, files
+from scripts import machine
 from scripts.reproductions.bars import Bar
 
-ROOT = os.path.dirname(
-  os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-)
 # Folder of all results in this repository.
-RESULTS = os.path.join(ROOT, 'results')
+RESULTS = os.path.join(machine.ROOT, 'results')
 # Session of the pipeline in the folder of a run.
 SESSION = 'session0'
 # Program of each system and its flags for the folder of the run.

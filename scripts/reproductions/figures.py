@@ -29,7 +29,6 @@ _PANELS = {
   'HER, Fetch tasks': 'her_push her_pick her_slide her_pick_demos',
   'PlaNet carla_cpu, driving in the offline world': 'carla_loop',
 }
-_MANY = 4
 # Fraction of seeds that have reached the level of the bar, over steps.
 REACHED = 'reached.png'
 
@@ -161,7 +160,7 @@ def _label(levels):
 
 def shows_reached(entry: Entry, seeds: Sized) -> bool:
   """Return whether there are enough seeds to plot their success over steps."""
-  return entry.bar.in_steps and len(seeds) >= _MANY
+  return entry.bar.in_steps and len(seeds) > intervals.FEW
 
 
 def _draw_reached(entry, groups, path):

@@ -6,7 +6,7 @@ import subprocess
 
 from agents.run import errors, files, log, stopping
 from scripts import compare, machine
-from scripts.reproductions.entry import ROOT, Entry, fill
+from scripts.reproductions.entry import Entry, fill
 
 # Environment steps per episode; HER logs episodes per rank instead of steps.
 _STEPS = 50
@@ -42,7 +42,7 @@ def train(
   given = path, fill(entry.flags, seed, folder), folder
   module = f'tests.originals.{entry.system}_original'
   code = f'from {module} import train; train(*{given!r})'
-  environ = machine.environ(PYTHONPATH=ROOT, RCALL_NUM_CPU='1')
+  environ = machine.environ(PYTHONPATH=machine.ROOT, RCALL_NUM_CPU='1')
   start = machine.resolve(entry.python.split())
   command = [*start, '-W', 'ignore', '-c', code]
   with stopping.handle_signals('Stopping the original.'):

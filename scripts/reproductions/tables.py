@@ -169,7 +169,7 @@ def _detail(entry, runs, results):
     'published': entry.published,
     'measured': bars.describe(entry.bar),
     'ours': describe(entry, runs),
-    'state': judge(entry, runs),
+    'state': describe_state(entry, runs),
   }
   if entry.has_original:
     original = _read_references(entry, results)
@@ -207,11 +207,11 @@ def describe(entry: Entry, runs: Runs) -> str:
   return text
 
 
-def judge(entry: Entry, runs: Runs) -> str:
+def describe_state(entry: Entry, runs: Runs) -> str:
   """Describe how complete and how comparable a result is."""
   complete = sum(x['complete'] for x in runs.values())
-  words = [f'{complete} of {len(entry.seeds)} seeds complete']
-  return '; '.join([*words, *filter(None, [entry.reduced])])
+  text = f'{complete} of {len(entry.seeds)} seeds complete'
+  return f'{text}; {entry.reduced}' if entry.reduced else text
 
 
 def show_cost(entry: Entry, runs: Runs) -> str:

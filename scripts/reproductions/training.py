@@ -14,7 +14,7 @@ from agents.run import errors, files, stopping
 from agents.run import folder as run_folder
 from scripts import machine
 from scripts.reproductions import bars, curves
-from scripts.reproductions.entry import ROOT, Entry, fill
+from scripts.reproductions.entry import Entry, fill
 
 _RECORD = 'record.json'
 _POLL_SECONDS = 1
@@ -154,7 +154,7 @@ def _run_once(trial, record, command):
 def _environ():
   """Environment of programs, which find this checkout from every folder."""
   known = os.environ.get('PYTHONPATH')
-  paths = [ROOT, *([known] if known else [])]
+  paths = [machine.ROOT, *([known] if known else [])]
   return machine.environ(PYTHONPATH=os.pathsep.join(paths))
 
 

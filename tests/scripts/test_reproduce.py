@@ -199,7 +199,7 @@ def test_bar_of_the_trained_agent(tmp_path):
   assert tables.describe(entry, {0: line}) == (
     'not measured (seed 0; 200 steps)'
   )
-  assert tables.judge(entry, {0: line}) == '1 of 2 seeds complete'
+  assert tables.describe_state(entry, {0: line}) == '1 of 2 seeds complete'
   folder = tmp_path / entry.name
   folder.mkdir()
   (folder / tables.RUNS).write_text(json.dumps({'0': line}))
