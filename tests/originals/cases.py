@@ -1,7 +1,6 @@
 """Results of a comparison with an original."""
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,17 +53,6 @@ def relative_norm(original: np.ndarray, ours: np.ndarray) -> float:
 def largest(differences: Iterable[float]) -> float:
   """Return the largest difference; NaN if any is NaN, unlike `max`."""
   return float(np.max(list(differences)))
-
-
-@contextlib.contextmanager
-def replaced(place: Any, name: str, value: Any) -> Iterator[None]:
-  """Replace an attribute of a module or class within a context."""
-  before = getattr(place, name)
-  setattr(place, name, value)
-  try:
-    yield
-  finally:
-    setattr(place, name, before)
 
 
 def recorded(function: Callable, results: list) -> Callable:

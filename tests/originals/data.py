@@ -1,12 +1,15 @@
 """Files of `tests/data`, and values of TensorFlow."""
 
+import json
 import os
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-DATA = os.path.join(os.path.dirname(os.path.dirname(__file__)), 'data')
+from tests import golden
+
+DATA = golden.FOLDER
 
 Results = Iterator[tuple[str, dict[str, Any]]]
 
@@ -15,6 +18,12 @@ def read(folder: str, name: str) -> dict[str, Any]:
   """Return the arrays of a file of `tests/data`."""
   with np.load(os.path.join(DATA, folder, f'{name}.npz')) as data:
     return {key: data[key] for key in data}
+
+
+def read_json(folder: str, name: str) -> dict[str, Any]:
+  """Return the content of a JSON file of `tests/data`."""
+  with open(os.path.join(DATA, folder, f'{name}.json')) as file_:
+    return json.load(file_)
 
 
 def below(data, prefix):

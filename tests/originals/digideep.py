@@ -15,14 +15,12 @@ from unittest import mock
 
 import numpy as np
 
-from tests.originals.cases import Case, largest, relative, replaced
+from tests.originals import data
+from tests.originals.cases import Case, largest, relative
 
 ORIGINAL = 'digideep/memory/ringbuffer.py'
 COMMIT = 'e42f10a'
-FOLDER, RECORDED = 'pipeline', 'pipeline_golden.json'
-_DATA = os.path.join(
-  os.path.dirname(__file__), '../../tests/data', FOLDER, RECORDED
-)
+FOLDER, RECORDED = 'pipeline', 'pipeline_golden'
 # Cases that are not in the recorded file.
 _FURTHER = 'replay', 'normalizer', 'noise'
 # PyTorch and dependencies of wrappers, which NumPy parts do not use.
@@ -39,8 +37,7 @@ _NOISE = {'mu': 0.1, 'theta': 0.15, 'sigma': 0.2}
 
 def run(side: str, clone: str, out: str) -> None:
   """Compute all numbers with one side and write them as JSON."""
-  with open(_DATA) as file_:
-    before = json.load(file_)
+  before = data.read_json(FOLDER, RECORDED)
   lib = _original(clone) if side == 'original' else _ours()
   found: dict[str, Any] = {
     'ring_chunk3_buffer4_overrun1': _store(lib.ring(3, 4), 9, lib.tell_ring),
@@ -96,7 +93,7 @@ def record(clone: str, out: str) -> Iterator[tuple[str, dict[str, Any]]]:
   """Yield the name of the recorded file and its content from the original."""
   run('original', clone, out)
   found = _read(out, 'original').items()
-  yield RECORDED, {k: v for k, v in found if k not in _FURTHER}
+  yield f'{RECORDED}.json', {k: v for k, v in found if k not in _FURTHER}
 
 
 def _read(out, side):
@@ -219,7 +216,9 @@ def _ours():
     memory = _fill(make(memories.RingMemory, 3, 4))
     # The original samples steps before workers.
     draws = [np.random.randint(x, size=count) for x in (memory.num_valid, 2)]
-    with replaced(np.random, 'randint', lambda *_, **unused: draws.pop()):
+    with mock.patch.object(
+      np.random, 'randint', lambda *_, **unused: draws.pop()
+    ):
       return _tell_batch(samplers.sample_replay(memory, {'batch_size': count}))
 
   normalizer = normalizers.ObservationNormalizer(_CLIP)

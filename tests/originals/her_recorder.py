@@ -15,7 +15,7 @@ import numpy as np
 from scripts import machine
 from tests.baselines_her import toy
 from tests.originals import her_original
-from tests.originals.data import DATA, Results, below, read
+from tests.originals.data import Results, below, read, read_json
 
 
 def prepare(clone: str, out: str) -> tuple[str, Results]:
@@ -454,8 +454,7 @@ def _name_training(tf, sess, agent, rollouts):
 
 def _record_texts(tf, sess):
   """Read command lines, count epochs, and write logs."""
-  with open(os.path.join(DATA, 'her', 'cmdline_logger.json')) as file_:
-    data = json.load(file_)
+  data = read_json('her', 'cmdline_logger')
   for entry in data['cmdline']:
     entry.update(_parse(entry['argv']))
   for case in data['n_epochs']:

@@ -13,6 +13,7 @@ import os
 import types
 from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -23,7 +24,6 @@ from tests.originals.cases import (
   recorded,
   relative,
   relative_norm,
-  replaced,
 )
 
 # Not in our package of the same name.
@@ -61,7 +61,7 @@ def run(side: str, clone: str, out: str) -> None:
 
 
 def compare(out: str) -> Iterator[Case]:
-  """Yield one case per model and loss, and one for the plans."""
+  """Yield cases for each model, for updates in a row, and for plans."""
   for model, updates in _UPDATES.items():
     losses, changes, numbers = {x: 0.0 for x in _LOSSES}, 0.0, 0
     for index in updates:
@@ -254,8 +254,8 @@ def _define(lib, model, **params):
   apply = recorded(lib.utility.apply_optimizers, optimizers)
   with (
     lib.tf.variable_scope('graph', use_resource=True),
-    replaced(lib.objectives, 'compute_objectives', compute_objectives),
-    replaced(lib.utility, 'apply_optimizers', apply),
+    mock.patch.object(lib.objectives, 'compute_objectives', compute_objectives),
+    mock.patch.object(lib.utility, 'apply_optimizers', apply),
     _fixed_noise(lib.tf, fed['noise'], _BATCH * _STATE),
   ):
     trainer = lib.Trainer(None, config=config)
@@ -300,7 +300,7 @@ def _fixed_noise(tf, noise, size):
     ):
       place = importlib.import_module(f'tensorflow.python.ops.{module}')
       function = functools.partial(draw, getattr(place, name))
-      stack.enter_context(replaced(place, name, function))
+      stack.enter_context(mock.patch.object(place, name, function))
     yield
 
 

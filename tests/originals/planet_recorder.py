@@ -14,14 +14,22 @@ import re
 import tempfile
 import threading
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from PIL import Image
 
 from tests import golden
 from tests.originals import planet_original
-from tests.originals.cases import recorded, replaced
-from tests.originals.data import DATA, Results, below, evaluate, read, session
+from tests.originals.cases import recorded
+from tests.originals.data import (
+  Results,
+  below,
+  evaluate,
+  read,
+  read_json,
+  session,
+)
 
 _MODELS = (
   'ssm',
@@ -163,7 +171,7 @@ def _streaming_mean(tf):
 def _schedule(tf):
   from planet import tools
 
-  table = _read_json('schedule')
+  table = read_json('planet', 'schedule')
   step = tf.placeholder(tf.int32, ())
   for name in ('binary', 'linear', 'linear_reset'):
     for row in table[name]:
@@ -275,8 +283,8 @@ def _nested(tf):
   from planet import tools
   from tests.agents.tools import test_nested
 
-  table = _read_json('nested')
-  with replaced(test_nested, 'AttrDict', tools.AttrDict):
+  table = read_json('planet', 'nested')
+  with mock.patch.object(test_nested, 'AttrDict', tools.AttrDict):
     for row in table['rows']:
       args = [test_nested.decode(x) for x in row['args']]
       if row['fn']:
@@ -322,7 +330,7 @@ def _episode_reader(tf):
 def _loaders(tf):
   from planet.tools import numpy_episodes
 
-  table = _read_json('loaders')
+  table = read_json('planet', 'loaders')
   for case in table['cases']:
     with tempfile.TemporaryDirectory() as folder:
       case.update(_load(tf, case, folder))
@@ -357,7 +365,7 @@ def _load(tf, case, folder):
   )
   appear = dict(case['file_added_before_yield'])
   list_sorted = recorded(lambda pattern: sorted(find(pattern)), scans)
-  with replaced(tf.gfile, 'Glob', list_sorted):
+  with mock.patch.object(tf.gfile, 'Glob', list_sorted):
     for index in range(len(case['yields'])):
       if index in appear:
         add(appear[index])
@@ -368,7 +376,7 @@ def _load(tf, case, folder):
 def _trainer(tf):
   from planet import training
 
-  table = _read_json('trainer')
+  table = read_json('planet', 'trainer')
   trainer = training.Trainer(None)
   for row in table['is_every_steps']:
     row[-1] = trainer._is_every_steps(*row[:3])
@@ -405,7 +413,7 @@ def _train(tf, config, folder):
   summary = tf.cond(
     trainer.log, lambda: tf.summary.scalar('step', trainer.step), str
   )
-  with replaced(tf.summary, 'FileWriter', Writer):
+  with mock.patch.object(tf.summary, 'FileWriter', Writer):
     for name in ('train', 'test'):
       trainer.add_phase(
         name,
@@ -442,8 +450,8 @@ def _train(tf, config, folder):
     checkpoints.append(int(step))
 
   with (
-    replaced(sess, 'run', run),
-    replaced(trainer, '_store_checkpoint', store_checkpoint),
+    mock.patch.object(sess, 'run', run),
+    mock.patch.object(trainer, '_store_checkpoint', store_checkpoint),
   ):
     scores = [float(x) for x in trainer.iterate(config['max_step'], sess)]
   return {
@@ -484,7 +492,7 @@ def _fused_cell(tf):
       state = _fused_step(tf, inputs, state, weights)
       return state, state
 
-  with replaced(tf.contrib.rnn, 'GRUBlockCell', GRUBlockCell):
+  with mock.patch.object(tf.contrib.rnn, 'GRUBlockCell', GRUBlockCell):
     yield
 
 
@@ -585,7 +593,7 @@ def _losses(tf, config):
 
   with (
     tf.variable_scope('graph'),
-    replaced(tools, 'overshooting', overshooting),
+    mock.patch.object(tools, 'overshooting', overshooting),
   ):
     objectives, steps = test_objectives.define_graph(config)
   losses = {
@@ -717,8 +725,8 @@ def _plan(tf, noise, topk, cell, objective, state, obs_shape):
 
   iterations, _, amount, horizon, size = noise.shape
   with (
-    replaced(tf, 'scan', recorded(watched, scans)),
-    replaced(tf, 'random_normal', draw),
+    mock.patch.object(tf, 'scan', recorded(watched, scans)),
+    mock.patch.object(tf, 'random_normal', draw),
   ):
     plan = planning.cross_entropy_method(
       cell,
@@ -919,7 +927,7 @@ def _batch():
 
 
 def _wrappers_json(tf):
-  table = _read_json('wrappers')
+  table = read_json('planet', 'wrappers')
   with _gym_spaces():
     table.update(_asynchronous())
     table.update(_spaces_and_types())
@@ -955,7 +963,7 @@ def _spaces_and_types():
   from tests.agents.envs import test_batch_env
   from tests.planet.control.recorded import make, play
 
-  found, table = {}, _read_json('wrappers')
+  found, table = {}, read_json('planet', 'wrappers')
   action = golden.load('planet/wrappers')['in/actions'][0]
   for name in _PIXELS:
     space = _make_pixels(name).observation_space
@@ -994,7 +1002,7 @@ def _spaces_and_types():
   found['collect_filename_regex_ok'] = bool(match)
   written: list = []
   write = recorded(lambda *args: args, written)
-  with replaced(wrappers.CollectGymDataset, '_write', write):
+  with mock.patch.object(wrappers.CollectGymDataset, '_write', write):
     play(wrappers.CollectGymDataset(make(), None))
   found['collect_no_outdir_writes_nothing'] = not written
   return found
@@ -1156,7 +1164,7 @@ def _gym_spaces():
 
   from agents.envs import spaces
 
-  with replaced(spaces, 'gymnasium', gym):
+  with mock.patch.object(spaces, 'gymnasium', gym):
     yield
 
 
@@ -1175,11 +1183,6 @@ def _name_error(function):
   thread.start()
   thread.join(3)
   return errors[0] if errors else 'HANG (blocks for ever)'
-
-
-def _read_json(name):
-  with open(os.path.join(DATA, 'planet', f'{name}.json')) as file_:
-    return json.load(file_)
 
 
 def _flatten(start, values):

@@ -82,8 +82,7 @@ def _write(folder, name, found):
   """Put results into a file; return how they differ from those before."""
   path = os.path.join(data.DATA, folder, name)
   if name.endswith('.json'):
-    with open(path) as file_:
-      before = json.load(file_)
+    before = data.read_json(folder, name.removesuffix('.json'))
     found = {**before, **found}
     if found != before:
       with open(path, 'w') as file_:
@@ -93,7 +92,7 @@ def _write(folder, name, found):
   found = {k: np.asarray(v, before[k].dtype) for k, v in found.items()}
   difference = largest(_compare(before[k], v) for k, v in found.items())
   np.savez_compressed(path, **{**before, **found})
-  return Case(f'{name}', len(found), difference, 0.0)
+  return Case(name, len(found), difference, 0.0)
 
 
 def _compare(before, now):

@@ -11,8 +11,7 @@ import pytest
 from agents.run import entry, errors
 from scripts import compare
 from tests import golden
-from tests.originals import cases, planet, recording
-from tests.originals import her_recorder as her_recorder
+from tests.originals import cases, her_recorder, planet, recording
 
 
 @pytest.mark.parametrize(
