@@ -1,5 +1,6 @@
 """Plain data from YAML text."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,9 @@ def parse(
   reader: Any = yaml.YAML(typ='safe', pure=True)
   reader.Constructor = Constructor
   try:
-    return reader.load(text)
+    with warnings.catch_warnings():
+      # YAML allows it, and config.yaml of Rex-Gym does it; the last one counts.
+      warnings.simplefilter('ignore', yaml.error.ReusedAnchorWarning)
+      return reader.load(text)
   except (yaml.YAMLError, RecursionError) as error:
     raise ValueError(' '.join(str(error).split())) from None

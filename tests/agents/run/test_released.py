@@ -212,3 +212,10 @@ def test_policies_of_the_wheel(name):
     env.close()
   # It stands still with zero actions.
   assert total > 0.2
+
+
+def test_anchors_that_are_used_twice(recwarn):
+  """As in the runs of Rex-Gym; an alias means the last one before it."""
+  found = released.parse('a: &x [1]\nb: *x\nc: &x [2]\nd: *x\n')
+  assert (found['b'], found['d']) == ([1], [2])
+  assert not recwarn
