@@ -55,6 +55,24 @@ _NETWORKS = (
 )
 
 
+# Names in the first months of the original.
+_BEFORE_JULY = {
+  'cem_amount': 'planner_amount',
+  'cem_topk': 'planner_topk',
+  'cem_iterations': 'planner_iterations',
+  'collect_horizons': 'planner_horizon, a number',
+  'exploration_noises': 'train_action_noise, a number',
+  'exploration_ramps': 'action_noise_ramp, a number',
+  'learning_rate': 'main_learning_rate',
+  'gradient_clipping': 'main_gradient_clipping',
+  'reward_scale': 'reward_loss_scale',
+  'global_divergence_scale': 'global_div_scale',
+  'overshooting': 'overshooting_distance, with overshooting_scale',
+  'data_loader': 'loader',
+  'scan_episodes_every': 'loader_every',
+}
+
+
 def find_objective(
   name: str, trust: references.Trust = references.NOTHING
 ) -> Callable | None:
@@ -152,6 +170,10 @@ class Parameters(schema.Settings):
   model_config = pydantic.ConfigDict(frozen=True, extra='allow')
 
   called: ClassVar[str] = 'Parameter {!r}'
+  elsewhere: ClassVar[Mapping[str, str]] = {
+    old: f'Since July 2019, PlaNet calls it {new}.'
+    for old, new in _BEFORE_JULY.items()
+  }
 
   # Data.
   batch_shape: Annotated[list[Size], Len(2, 2)] = _free(

@@ -58,6 +58,7 @@ PARAMS = [
   ('{tasks: [dummy], precision: bfloat8}', 'precision'),
   ('{a: [', 'is not valid YAML'),
   ('[1, 2]', 'give a mapping'),
+  ('{cem_iterations: 3}', 'PlaNet calls it planner_iterations'),
 ]
 
 
