@@ -61,6 +61,11 @@ def _add_tags(constructor):
         return dict(parts.get('dictitems') or {})
       if kind == 'functools.partial':
         return _read_partial(parts)
+    if kind.startswith('planet.'):
+      raise ValueError(
+        'it is that of the original PlaNet, of which checkpoints can be used, '
+        'see docs/coming-from.md, but not settings'
+      )
     raise ValueError(f'it contains the Python object {kind!r}')
 
   constructor.add_constructor(f'{_TAG}tuple', tuple_)

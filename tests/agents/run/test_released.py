@@ -219,3 +219,9 @@ def test_anchors_that_are_used_twice(recwarn):
   found = released.parse('a: &x [1]\nb: *x\nc: &x [2]\nd: *x\n')
   assert (found['b'], found['d']) == ([1], [2])
   assert not recwarn
+
+
+def test_settings_of_the_original_planet():
+  text = '!!python/object/new:planet.tools.attr_dict.AttrDict\ndictitems: {}\n'
+  with pytest.raises(ValueError, match='of the original PlaNet'):
+    released.parse(text)
