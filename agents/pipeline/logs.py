@@ -275,7 +275,7 @@ def read(path: str) -> dict[str, dict[str, np.ndarray]]:
   """Read a file of JSON lines written by this package.
 
   Skips incomplete lines of killed processes, and lines that were repeated after
-  resuming.
+  resuming. Of files of digideep, leaves out vectors, such as the load per core.
 
   Args:
     path: File of a `Monitor`, a `Profiler` or a `ResourceThread`.
@@ -319,7 +319,11 @@ def _read_rows(path):
       if 'keep_lines' in row:
         del rows[row['keep_lines'] :]
         continue
-      packs = {k: {**row['meta'], **v} for k, v in row['data'].items()}
+      packs = {
+        k: {**row['meta'], **v}
+        for k, v in row['data'].items()
+        if not _is_vector(v)
+      }
       rows.append({k: _to_floats(v) for k, v in packs.items()})
   except (AttributeError, KeyError, TypeError, ValueError) as error:
     raise errors.UsageError(
@@ -328,8 +332,20 @@ def _read_rows(path):
   return rows
 
 
+def _is_vector(values):
+  """Return whether these are statistics of vectors, which only digideep has."""
+  return any(isinstance(x, list) and len(x) != 1 for x in values.values())
+
+
 def _to_floats(values):
-  return {k: math.nan if x is None else float(x) for k, x in values.items()}
+  # Digideep's name of it.
+  names = {'totals': 'seconds'}
+  return {names.get(k, k): _to_float(x) for k, x in values.items()}
+
+
+def _to_float(value):
+  (value,) = value if isinstance(value, list) else [value]
+  return math.nan if value is None else float(value)
 
 
 def _without_nan(value):

@@ -139,6 +139,25 @@ def test_torn_lines(tmp_path):
   assert second.state_dict()['lines'] == 2
 
 
+def test_files_of_digideep(tmp_path):
+  """Statistics of one GPU are numbers, those of several cores are left out."""
+  one = '"std": [0.0], "num": 1, "min": [3.0], "max": [3.0], "sum": [3.0]'
+  path = tmp_path / 'monlog.json'
+  path.write_text(
+    '{"meta": {"clock": 1.5}, "data": {"/gpu/load": {'
+    + one
+    + '}, "/cpu/per": {"num": 1, "sum": [3.0, 4.0]}}}\n'
+  )
+  table = logs.read(str(path))
+  assert [*table] == ['/gpu/load']
+  assert table['/gpu/load']['sum'].tolist() == [3]
+  path.write_text(
+    '{"meta": {}, "data": {"/": {"starts": null, "occurs": 2, "totals": 5}}}\n'
+  )
+  columns = logs.read(str(path))['/']
+  assert columns['seconds'].tolist() == [5] and columns['occurs'] == [2]
+
+
 def test_no_invalid_json(tmp_path):
   """NaN and infinity are null in the file and NaN in the arrays."""
   path = tmp_path / 'varlog.json'
