@@ -17,7 +17,7 @@ import numpy as np
 
 from agents.run import entry, errors, log, names, plot, training
 from agents.run import folder as folders
-from planet.scripts import presets
+from planet.scripts import parameters, presets
 
 _AXES = {
   'env_steps': 'Environment steps',
@@ -54,8 +54,7 @@ def load_run(folder: str, axis: str = 'env_steps') -> plot.Run:
       f'The config.yaml in {folder} does not come from PlaNet. Give folders '
       'written by planet-train.'
     )
-  usual = presets.PRESETS[preset].get('tasks', ['cheetah_run'])
-  tasks = params.get('tasks', usual)
+  tasks = params.get('tasks', parameters.usual_tasks(preset))
   rows = log.read_metrics(folder)
   columns: dict[str, list[tuple[int, float]]] = {}
   for row in rows:
