@@ -100,7 +100,7 @@ def convert_episode_to_batch_major(
   episode: dict[str, list[np.ndarray]],
 ) -> Episode:
   """Convert lists over time of arrays [batch, size] to [batch, time, size]."""
-  return {k: np.array(x).copy().swapaxes(0, 1) for k, x in episode.items()}
+  return {k: np.array(x).swapaxes(0, 1) for k, x in episode.items()}
 
 
 def simple_goal_subtract(a: np.ndarray, b: np.ndarray) -> np.ndarray:
