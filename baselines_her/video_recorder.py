@@ -22,7 +22,6 @@ class VecVideoRecorder(VecEnvWrapper):
       to start a video.
     video_length: Number of steps per video.
     filename: Name of the file; by default composed of process and step.
-    fps: Frames per second.
   """
 
   def __init__(
@@ -32,14 +31,13 @@ class VecVideoRecorder(VecEnvWrapper):
     record_video_trigger: Callable[[int], bool],
     video_length: float = 200,
     filename: str | None = None,
-    fps: float = 25,
   ):
     super().__init__(venv)
     self._directory = files.absolute(directory)
     self._trigger, self._length = record_video_trigger, video_length
     self._filename = filename
     self._step = 0
-    self._recorder = recorder.Recorder(lambda: venv.render('rgb_array'), fps)
+    self._recorder = recorder.Recorder(lambda: venv.render('rgb_array'), fps=25)
 
   def reset(self) -> dict:
     obs = self.venv.reset()
