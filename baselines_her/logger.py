@@ -453,6 +453,5 @@ def _average(comm, counted):
 def _choose(dir):
   now = datetime.datetime.now().strftime('openai-%Y-%m-%d-%H-%M-%S-%f')
   temporary = os.path.join(tempfile.gettempdir(), now)
-  chosen = files.expand(dir or os.getenv('OPENAI_LOGDIR') or temporary)
   # An environment may change the working directory.
-  return os.path.abspath(chosen)
+  return files.absolute(dir or os.getenv('OPENAI_LOGDIR') or temporary)
