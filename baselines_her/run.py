@@ -353,7 +353,7 @@ class Plan:
         f'Setting --max_u has {len(values.max_u)} values, but actions have '
         f'{size}; give a number or one for each.'
       )
-    if args.total_env_steps and args['num_timesteps'].present:
+    if args.total_env_steps is not None and args['num_timesteps'].present:
       raise errors.UsageError(
         'Flags --total_env_steps and --num_timesteps exclude each other.'
       )

@@ -185,9 +185,10 @@ def test_play_without_images(name, reason, tmp_path, capfd):
   assert not (run / 'play.mp4').exists()
 
 
-def test_one_budget(tmp_path):
+@pytest.mark.parametrize('total', [100, 0])
+def test_one_budget(total, tmp_path):
   with pytest.raises(errors.UsageError, match='exclude each other'):
-    prepare(tmp_path, '--total_env_steps=100', '--num_timesteps=50')
+    prepare(tmp_path, f'--total_env_steps={total}', '--num_timesteps=50')
 
 
 def test_runs_of_another_version(tmp_path, capsys):
