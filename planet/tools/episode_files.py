@@ -56,10 +56,9 @@ def read(
     ValueError: If its contents are not an episode; the message is a reason that
       follows the name of the file.
   """
-  names = None if keys is None else {*keys, *SCALARS}
   if needed is None:
     needed = ('reward',) if keys is None else keys
-  return _open(filename, names, lambda kind: True, needed)[1]
+  return _open(filename, keys, lambda kind: True, needed)[1]
 
 
 def inspect(
@@ -83,8 +82,7 @@ def inspect(
   def choose(kind):
     return kind.dtype != np.uint8 or len(kind.shape) < 3
 
-  names = None if keys is None else {*keys, *SCALARS}
-  return _open(filename, names, choose, ())
+  return _open(filename, keys, choose, ())
 
 
 def compare(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
@@ -119,13 +117,14 @@ def too_short(length: int, needed: int) -> str:
 
 def _open(
   filename: str,
-  names: Collection[str] | None,
+  keys: Collection[str] | None,
   choose: Callable[[Kind], bool],
   needed: Collection[str],
 ) -> tuple[dict[str, Kind], dict[str, np.ndarray]]:
   # A pipe would block, and reading a folder is an error of the system.
   if not stat.S_ISREG(os.stat(filename).st_mode):
     raise ValueError('it is not a file')
+  names = None if keys is None else {*keys, *SCALARS}
   try:
     with zipfile.ZipFile(filename) as archive:
       kinds = _read_kinds(archive, names)
@@ -179,16 +178,13 @@ def _read_kind(archive, info, key):
   held = info.file_size
   if info.compress_type == zipfile.ZIP_DEFLATED:
     held = min(held, _MOST_COMPRESSED * info.compress_size)
-  if min(shape, default=0) < 0 or begin + _count_bytes(shape, dtype) != held:
+  size = begin + dtype.itemsize * math.prod(shape)
+  if min(shape, default=0) < 0 or size != held:
     raise ValueError(
       f'{key} has {held - begin} bytes, which is not {list(shape)} of {dtype}'
     )
   length = shape[0] if shape else 1
   return Kind(tuple(shape[1:]), dtype, length)
-
-
-def _count_bytes(shape, dtype):
-  return dtype.itemsize * math.prod(shape)
 
 
 def _read_array(archive, key):
