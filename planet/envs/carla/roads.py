@@ -4,6 +4,7 @@ import gzip
 import os
 import types
 import typing
+import zlib
 
 from agents.run import errors, files
 
@@ -59,7 +60,7 @@ def read(name: str) -> tuple[str, str]:
     opener = gzip.open if path.endswith('.gz') else open
     with opener(path, 'rt', encoding='utf-8') as file_:
       text = file_.read()
-  except (OSError, UnicodeDecodeError, EOFError) as error:
+  except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
     raise errors.UsageError(
       f'Cannot read the map {path}: {error}. Give the path of a .xodr file.'
     ) from None
