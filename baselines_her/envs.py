@@ -114,7 +114,7 @@ def find_time_limit(env_id: str) -> int | None:
   """Return the number of steps of an episode, None if it is unknown."""
   try:
     return adapters.find_entry(env_id).max_episode_steps
-  except (errors.UsageError, LookupError, ImportError):
+  except (errors.UsageError, errors.EnvError, LookupError):
     return None
 
 

@@ -238,3 +238,11 @@ def test_unknown_and_missing(monkeypatch):
   assert envs.base_name('HandReach-v0') == 'HandReach'
   assert envs.base_name('Plain') == 'Plain'
   assert isinstance(envs.make('FetchReach-v4').spec, types.SimpleNamespace)
+
+
+def test_time_limit_without_the_module(tmp_path, monkeypatch):
+  """It is unknown, which `--help` can do without."""
+  (tmp_path / 'failing_module.py').write_text('raise ValueError("on purpose")')
+  monkeypatch.syspath_prepend(tmp_path)
+  for module in ('failing_module', 'no_such_module'):
+    assert envs.find_time_limit(f'{module}:Env-v0') is None
