@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from planet.envs.carla import env as env_lib
+from planet.envs.carla import measure
 from planet.envs.carla.offline import vehicle as vehicle_lib
 
 Policy = Callable[[env_lib.CarlaEnv], np.ndarray]
@@ -94,7 +95,10 @@ class PurePursuit:
       else:
         old = waypoint.transform.rotation.yaw
         waypoint = min(
-          choices, key=lambda x: abs(_turn(x.transform.rotation.yaw, old))
+          choices,
+          key=lambda x: abs(
+            measure.wrap_degrees(x.transform.rotation.yaw - old)
+          ),
         )
       way.append(_place(waypoint))
     return [target, *way]
@@ -137,11 +141,6 @@ def _limit_for_curves(way):
 def _place(waypoint):
   location = waypoint.transform.location
   return location.x, location.y
-
-
-def _turn(new, old):
-  """Return the difference of headings in degrees."""
-  return (new - old + 180) % 360 - 180
 
 
 def _angle_to(now, point):
