@@ -60,10 +60,10 @@ def _describe(error):
   return str(error) if is_usual else repr(error)
 
 
-def why_unreachable(host: str, port: int, timeout: float = 2.0) -> str | None:
+def why_unreachable(host: str, port: int) -> str | None:
   """Return why an address is unreachable; None if something listens."""
   try:
-    socket.create_connection((host, port), timeout).close()
+    socket.create_connection((host, port), timeout=2.0).close()
   except ConnectionRefusedError:
     if _is_local(host) and _why_taken(port) == errno.EADDRINUSE:
       return 'a program holds the port but does not listen'
