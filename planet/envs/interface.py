@@ -20,14 +20,14 @@ class Interface(NamedTuple):
 
   Attributes:
     observation_space: Space of its observations; None if it is unknown.
-    action_space: Space of its actions; None if it is unknown.
+    action_space: Space of its actions.
     picture: Keys that lead to the image in its observations; None if it is
       rendered, or there is none.
     scaled: Whether actions in [-1, 1] are scaled to the bounds of its actions.
   """
 
-  observation_space: Any = None
-  action_space: Any = None
+  observation_space: Any
+  action_space: Any
   picture: images.Path | None = None
   scaled: bool = False
 
