@@ -10,8 +10,8 @@ from planet.models import base
 class RSSM(base.Base):
   """Recurrent state space model.
 
-    x_t  = f(s_{t-1}, a_{t-1})
-    h_t  = GRU(x_t, h_{t-1})               belief, deterministic
+    h_t  = f(h_{t-1}, s_{t-1}, a_{t-1})    belief, deterministic
+         = GRU(x_t, h_{t-1}), x_t = dense(s_{t-1}, a_{t-1})
     s_t ~ p(s_t | h_t)                     prior
     s_t ~ q(s_t | h_t, o_t)                posterior
 

@@ -21,8 +21,8 @@ def overshooting(
 ) -> tuple[Any, Any, Any, tf.Tensor]:
   """Predict the next steps from every step of a sequence.
 
-  Entry (t, d) of the results belongs to time t + d and is predicted from the
-  posterior at t - 1 in d + 1 steps without observations. Entries beyond the end
+  Entry (t, e) of the results belongs to time t + e and is predicted from the
+  posterior at t - 1 in e + 1 steps without observations. Entries beyond the end
   of their sequence are zero.
 
   Source: latent overshooting, Hafner et al. (2019), arXiv:1811.04551.
