@@ -49,8 +49,7 @@ def read(path: str) -> dict[str, np.ndarray]:
   except Exception as error:  # Whatever damaged bytes may lead to.
     raise errors.UsageError(
       f'Cannot read demonstrations from {path!r}: {error}. Use an .npz file '
-      'with acs, obs and info, such as one written by python -m '
-      'baselines_her.data_generation.'
+      'with acs, obs and info, such as one written by her-record.'
     ) from None
   return data
 
