@@ -247,7 +247,6 @@ def main(argv: Sequence[str] | None = None) -> int:
   """Run the selected checks; return the number that failed."""
   args = parse_args(argv)
   files.check_writable(args.out)
-  os.makedirs(args.out, exist_ok=True)
   return Smoke(args).run()
 
 
