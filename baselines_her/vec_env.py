@@ -161,9 +161,6 @@ class VecEnvWrapper(Wrapper):
     self.observation_space = observation_space
     self.action_space = action_space
 
-  def reset(self) -> Any:
-    return self.venv.reset()
-
   def step_async(self, actions: Any) -> None:
     self.venv.step_async(actions)
 
@@ -173,9 +170,6 @@ class VecEnvWrapper(Wrapper):
   def step(self, actions: Any) -> tuple:
     self.step_async(actions)
     return self.step_wait()
-
-  def close(self) -> None:
-    self.venv.close()
 
 
 class _Group(vector.Group):
