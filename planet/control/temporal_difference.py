@@ -1,4 +1,4 @@
-"""Compute returns over time."""
+"""Compute returns over time; not used by this project."""
 
 from agents.tools.tf1 import tf
 

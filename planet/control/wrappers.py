@@ -116,7 +116,7 @@ class HoldEnd(Wrapper):
 
 @references.nameable
 class ObservationDict(ChangeObservation):
-  """Put the observation into a dictionary.
+  """Put the observation into a dictionary; not used by this project.
 
   Args:
     env: Environment to wrap.
@@ -218,7 +218,7 @@ class SelectObservations(ChangeObservation):
 
 @references.nameable
 class ProcessObservation(ChangeObservation):
-  """Apply a function to the observation, its bounds and its dtype.
+  """Process observation, bounds and dtype; not used by this project.
 
   Args:
     env: Environment to wrap.
@@ -313,7 +313,7 @@ class ObservationToRender(ChangeObservation):
 
 @references.nameable
 class OverwriteRender(Wrapper):
-  """Replace `render` with a function.
+  """Replace `render` with a function; not used by this project.
 
   Args:
     env: Environment to wrap; it is rendered once at construction.

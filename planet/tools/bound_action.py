@@ -1,4 +1,4 @@
-"""Keep actions within [-1, 1]."""
+"""Keep actions within [-1, 1]; not used by this project."""
 
 from agents.tools.tf1 import tf
 

@@ -1,4 +1,4 @@
-"""Copy variables, completely or in part."""
+"""Copy variables, completely or in part; not used by this project."""
 
 import re
 

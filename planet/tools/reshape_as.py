@@ -1,4 +1,4 @@
-"""Reshape tensors like other tensors."""
+"""Reshape tensors like other tensors; not used by this project."""
 
 from typing import Any
 

@@ -61,7 +61,7 @@ def linear(
 def linear_reset(
   step: tf.Tensor, ramp: int, after: int, every: int
 ) -> tf.Tensor:
-  """Ramp from 0 to 1 that restarts at regular intervals.
+  """Ramp from 0 to 1 that restarts regularly; not used by this project.
 
   Args:
     step: Integer tensor.

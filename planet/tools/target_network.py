@@ -1,4 +1,4 @@
-"""Target networks: slowly updated copies of variables."""
+"""Target networks, slow copies of variables; not used by this project."""
 
 from typing import Any
 
