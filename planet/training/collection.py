@@ -201,7 +201,6 @@ def agent_config(
     objective=bind(params.objective, graph=graph),
     exploration=params.exploration,
     preprocess_fn=graph.get('preprocess', config.preprocess_fn),
-    postprocess_fn=config.postprocess_fn,
     observation=config.observation,
     warm_start=params.horizon if params.warm_start else None,
     seed=seed,
