@@ -53,9 +53,8 @@ def main(args: Any) -> None:
   from planet import trained
   from planet.scripts import renamed, tasks
 
-  trust = references.parse(args.trust)
   restored = trained.restore(
-    args.logdir, args.checkpoint, args.params, args.seed, trust
+    args.logdir, args.checkpoint, args.params, args.seed, args.trust
   )
   filename = _choose_video(args.video, restored)
   for sentence in renamed.explain(args.params, [renamed.TASK]):
@@ -220,7 +219,7 @@ def _report(metrics, restored):
   logdir, checkpoint = os.path.split(restored.path)
   for task in restored.config.tasks:
     episodes = metrics.get(task.name)
-    if episodes and task.declared:
+    if episodes:
       together = task.declared.summarize(episodes)
       print(f'All episodes of {task.name}:{_describe(together)}')
       row = {'checkpoint': checkpoint, 'task': task.name, 'all': together}
