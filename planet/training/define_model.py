@@ -22,7 +22,7 @@ def define_model(
 
   Args:
     data: Dict of tensors [batch, time, ...].
-    trainer: Trainer with `step`, `phase`, `log` and `ranks`.
+    trainer: `Trainer`.
     config: Configuration.
 
   Returns:

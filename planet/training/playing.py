@@ -64,7 +64,7 @@ class PlaNet(TrainedAgent):
   ) -> None:
     super().__init__()
     self._config = config
-    self._name = os.path.basename(checkpoint)
+    self._checkpoint = os.path.basename(checkpoint)
     self._simulation = AttrDict(
       config.test_collects[name], save_episode_dir=None
     )
@@ -150,7 +150,7 @@ class PlaNet(TrainedAgent):
   def save(self, folder: str) -> None:
     folder = self._create(folder)
     utility.save_config(self._config, folder)
-    self._saver.save(self._sess, os.path.join(folder, self._name))
+    self._saver.save(self._sess, os.path.join(folder, self._checkpoint))
 
   def _define_policy(self):
     observed, memory = self._observ, self._memory
