@@ -109,8 +109,7 @@ _Objective = Annotated[str, pydantic.PlainValidator(_check_objective)]
 
 
 def _check_network(value):
-  own = callable(value) or (isinstance(value, str) and ':' in value)
-  if own or value in _NETWORKS:
+  if value in _NETWORKS or (isinstance(value, str) and ':' in value):
     return value
   found = None
   if added.may_have('planet.networks', value):
