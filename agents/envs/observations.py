@@ -112,7 +112,7 @@ class Layout:
       return observation
     try:
       return self._convert(observation, name)
-    except (ValueError, TypeError, KeyError, IndexError) as error:
+    except (TypeError, KeyError, IndexError) as error:
       raise errors.EnvError(
         f'Environment {name} returned an observation that is not in its space '
         f'{self._space}: {error!r}.'
@@ -130,7 +130,6 @@ class Layout:
       vector = images.join(observation, self._vector)
     if not seen:
       return vector
-    vector = vector.astype(np.float32).ravel()
     guard.check_finite(vector, 'observation', name)
     return np.concatenate([*(x.ravel() for x in seen), vector.view(np.uint8)])
 

@@ -8,7 +8,7 @@ import pytest
 
 import agents
 from agents import configs, evaluation, networks, runs, utility
-from agents.envs import observations, spaces
+from agents.envs import guard, observations, spaces
 from agents.ppo import policy as policy_lib
 from agents.run import errors, folder
 from agents.tools import attr_dict, in_graph_batch_env
@@ -255,9 +255,10 @@ def test_not_of_the_space():
   value = {**SPACES['image and state'].sample(), 'gear': 7}
   with pytest.raises(errors.EnvError, match='Arm returned .* not in its spa'):
     layout.convert(value, 'Arm')
-  with pytest.raises(errors.EnvError, match='NaN'):
+  words = '^NaN observation encountered in Arm'
+  with pytest.raises(guard.BadNumber, match=words):
     layout.convert({**value, 'gear': 1, 'place': np.full(2, np.nan)}, 'Arm')
-  with pytest.raises(errors.EnvError, match='NaN'):
+  with pytest.raises(guard.BadNumber, match=words):
     observations.Layout(FLOATS, True).convert(FLOATS.low * np.nan, 'Arm')
 
 
