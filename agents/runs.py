@@ -301,8 +301,8 @@ def _why_not(run, config, given, finished):
   if configs.for_images(stored.get('network')) == wanted['network']:
     # Earlier versions flattened images.
     stored = {**stored, 'network': wanted['network']}
-  # Settings of later versions do not count, unless the user gives them.
-  different = folder.compare(stored, wanted, _FIXED & {*stored, *given})
+  # Settings of later versions do not count, unless given. Every run has an env.
+  different = folder.compare(stored, wanted, _FIXED & {'env', *stored, *given})
   if different:
     return f'has other settings ({folder.describe(different)})'
   steps = given.get('steps', stored['steps'])

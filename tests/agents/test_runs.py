@@ -292,6 +292,14 @@ def test_the_newest_run_with_the_same_settings_goes_on(tmp_path):
   assert '3-default' in reason and '1 more cannot' in reason
 
 
+def test_a_file_of_another_program(tmp_path):
+  """It keeps no command from starting a run beside it."""
+  files.write_yaml(str(tmp_path / '1-cartpole/config.yaml'), {'lr': 0.1})
+  with runs.claim('cartpole', str(tmp_path)) as run:
+    assert not run.folder.endswith('1-cartpole')
+    assert '1-cartpole has other settings (env unset instead' in run.reason
+
+
 def test_first_lines(tmp_path):
   assert 'first one' in claim(tmp_path)[1]
   make_run(tmp_path, '1', 120)
