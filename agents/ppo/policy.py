@@ -126,8 +126,8 @@ class Policy:
     if not set(self.family.PARAMETERS) <= set(output._fields):
       kind = 'discrete' if discrete else 'continuous'
       raise errors.UsageError(
-        f'The network {network.__name__} does not support {kind} actions; omit '
-        'the parameter network, or choose another one.'
+        f'The network {references.name_of(network)} does not support {kind} '
+        'actions; omit the parameter network, or choose another one.'
       )
     self.state_size = None
     if output.state is not None:

@@ -1,5 +1,7 @@
 """Discrete actions: the distribution, the update, and a whole run."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -177,7 +179,8 @@ def strange(unused_config, unused_size, observations, *unused):
 
 
 def test_networks_that_do_not_suit():
-  for network in (networks.recurrent_gaussian, strange):
+  recurrent = networks.recurrent_gaussian
+  for network in (recurrent, functools.partial(recurrent), strange):
     tf.reset_default_graph()
     with pytest.raises(errors.UsageError, match='not support discrete actions'):
       define_policy({'network': network})
