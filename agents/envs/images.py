@@ -146,9 +146,6 @@ def join(observation: Any, listed: list[tuple[Path, Any]]) -> np.ndarray:
   for path, part in listed:
     value, part = pick(observation, path), spaces.convert(part)
     if isinstance(part, Discrete | MultiDiscrete):
-      chosen = np.asarray(value) - part.start
-      if (chosen < 0).any():
-        raise IndexError(f'{value} is less than {part.start}')
       # Whole numbers may come as floats.
       value = np.asarray(value).astype(part.dtype)
     flat.append(utils.flatten(part, value))
