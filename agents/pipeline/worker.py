@@ -76,7 +76,7 @@ class Worker:
     observation, reward, done, info = self._env.step(action)
     infos: dict[str, Any] = {'infos': numbers(info)} if info else {}
     observation = self._check(observation)
-    self._check_finite(reward, 'reward')
+    guard.check_finite(reward, 'reward', self._name)
     if not done:
       return observation, float(reward), False, infos
     infos['truncated'] = bool(info.get('truncated'))
@@ -139,13 +139,8 @@ class Worker:
     flat = flatten(observation)
     for path, value in flat.items():
       if value.dtype.kind == 'f':
-        self._check_finite(value, f'observation {path}')
+        guard.check_finite(value, f'observation {path}', self._name)
     return flat
-
-  def _check_finite(self, value, what):
-    # Agents compute with 32 bits, in which large numbers are infinite.
-    with np.errstate(over='ignore'):
-      guard.check_finite(np.float32(value), what, self._name)
 
   def _find_generator(self):
     env = getattr(self._env, 'unwrapped', self._env)
