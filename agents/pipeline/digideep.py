@@ -25,7 +25,6 @@ _NORMALIZERS = 'digideep.environment.wrappers.normalizers.'
 # Names of digideep that mean nothing here, and what to do instead.
 _MISSING = {
   'digideep.agent.sac': 'use digideep.agent.ddpg for continuous actions',
-  'digideep.agent.sacv2': 'use digideep.agent.ddpg for continuous actions',
   'digideep.agent.noises': (
     'use digideep.agent.noises.OrnsteinUhlenbeckNoise, or random actions at '
     'first: warm_start'

@@ -67,7 +67,7 @@ def test_ppo(use_gae):
 @pytest.mark.parametrize(
   'given, sentence',
   [
-    ({'agent_type': 'digideep.agent.sac.Agent'}, 'use digideep.agent.ddpg'),
+    ({'agent_type': 'digideep.agent.sacv2.Agent'}, 'use digideep.agent.ddpg'),
     ({'+noise': 'digideep.agent.noises.EGreedyNoise'}, 'OrnsteinUhlenbeck'),
     ({'+from_module': 'digideep.environment.dmc2gym'}, 'planet-train has'),
     (
