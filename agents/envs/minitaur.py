@@ -81,7 +81,7 @@ def _load_messages(name):
   """
   if name in sys.modules:
     return
-  from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+  from google.protobuf import descriptor_pool, message_factory
 
   spec = importlib.util.find_spec(_ENVS.rpartition('.')[0])
   folder = list((spec and spec.submodule_search_locations) or ())
@@ -100,9 +100,7 @@ def _load_messages(name):
     given.args[0] if isinstance(given, ast.Call) else given
   )
   content = text if isinstance(text, bytes) else text.encode('latin1')
-  proto = descriptor_pb2.FileDescriptorProto.FromString(content)
-  pool = descriptor_pool.Default()
-  found = pool.AddSerializedFile(content) or pool.FindFileByName(proto.name)
+  found = descriptor_pool.Default().AddSerializedFile(content)
   module = types.ModuleType(name)
   for key, value in found.message_types_by_name.items():
     setattr(module, key, message_factory.GetMessageClass(value))
