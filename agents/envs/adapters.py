@@ -593,7 +593,7 @@ class _Registered(str):
     return _register, (str(self), spec, old)
 
 
-def _register(env_id, spec, old=None):
+def _register(env_id, spec, old):
   if spec:
     gymnasium.registry.setdefault(env_id, spec)
   if old:
@@ -691,7 +691,8 @@ def _make_gym(env_id, kwargs, render_mode=None):
   """Create an environment that is registered with gym."""
   found = _gym_registry() if 'Bullet' in env_id else _own_ids_of_gym()
   spec = found.get(env_id.rpartition(':')[2])
-  with quiet.quietly():
+  when = 'in its module or constructor'
+  with quiet.quietly(), guard.explained(env_id, when):
     import gym
     from gym.envs import registration
 
@@ -706,9 +707,6 @@ def _make_gym(env_id, kwargs, render_mode=None):
       raise errors.UsageError(
         f'Cannot create environment {env_id!r}: {error}'
       ) from None
-    except guard.MISTAKES as error:
-      when = 'in its module or constructor'
-      raise guard.translate(error, env_id, when) from None
 
 
 class _OwnProcess(hosts.RemoteEnv):
