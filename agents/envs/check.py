@@ -182,7 +182,7 @@ def _check_episode(env, env_id, subjects, report):
       if not length:
         _check_opengl(report, env)
       else:
-        rewarded = max(rewarded, np.max(reward))
+        rewarded = max(rewarded, reward)
         if length == 1:
           sizes = {k: v.size for k, v in contract.find_numbers(info).items()}
         _check_info(report, info, sizes, env_id, length)
@@ -264,7 +264,6 @@ def _check_render(env, env_id, subjects, report):
     else:
       report.add('planet', f'{error} {contract.WITHOUT_IMAGES}')
     return
-  image = np.asarray(image)
   report.facts['images'] = f'{image.dtype} {list(image.shape)}'
   if subject and contract.find_picture(env) is None:
     _ask(report, subject, 'image', image)

@@ -171,7 +171,7 @@ def try_step(env: Any, name: Any = None) -> tuple[Any, float, dict[str, Any]]:
     (_, reward, _, info), problem = next(played)
   if problem:
     raise errors.EnvError(f'Environment {name} is not usable: {problem}')
-  return observation, float(np.squeeze(reward)), info
+  return observation, float(reward), info
 
 
 def has_positive_rewards(
@@ -263,8 +263,7 @@ def find_mistake(
     if type(part).__name__ in images.FLAT:
       name = f'The observation {images.name_of(path)}'.strip()
       parts.append((name, images.pick(observation, path), part))
-  # Some environments return rewards in arrays.
-  parts.append(('The reward', np.squeeze(reward), _REWARD))
+  parts.append(('The reward', reward, _REWARD))
   for name, value, part in parts:
     array = np.asarray(value)
     if array.shape != part.shape or not np.can_cast(
@@ -274,7 +273,7 @@ def find_mistake(
         f'{name} in {when} has shape {array.shape} and dtype {array.dtype}, '
         f'but its space is {part}; make them match.'
       )
-    kind = array.dtype.kind in 'fc' and guard.not_finite(array)
+    kind = array.dtype.kind == 'f' and guard.not_finite(array)
     if kind:
       return f'{name} in {when} is {kind}; return finite numbers.'
   return None
@@ -423,7 +422,6 @@ def _find_bad_image(subject, image):
   """PlaNet: what is rendered is a picture."""
   channels = getattr(subject.env, 'image_channels', 3)
   try:
-    guard.check_image(image, subject.name)
     image = images.fit_channels(image, channels, subject.name)
     images.convert(image, np.uint8)
   except errors.EnvError as error:
