@@ -287,7 +287,7 @@ class RolloutWorker:
 
   @property
   def _name(self) -> str:
-    return getattr(getattr(self.venv, 'spec', None), 'id', 'without a name')
+    return guard.find_name(self.venv)
 
 
 def make_worker(
