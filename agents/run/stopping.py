@@ -1,4 +1,4 @@
-"""Orderly end of long programs on Ctrl-C, SIGTERM, SIGUSR1, a closed terminal.
+"""Orderly end of long programs, as on Ctrl-C, SIGTERM or a closed terminal.
 
 Python runs signal handlers only between bytecodes of the main thread, which
 may spend minutes in one graph execution. The signal number is therefore
@@ -19,8 +19,12 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# Signals that request a stop. Of these, mpirun passes on only the last one.
-SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1
+# Signals that request a stop. Of these, mpirun passes on only the last one. The
+# one before says that the soft limit of processor time is over.
+SIGNALS = (
+  *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
+  *(signal.SIGXCPU, signal.SIGUSR1),
+)
 
 _PR_SET_PDEATHSIG = 1  # of Linux
 _requested = threading.Event()
@@ -100,7 +104,7 @@ def handle_signals(
 
   A second signal ends the program immediately, with exit code 130 or 143. But
   within one second of the first, SIGTERM is ignored, and SIGINT within 0.3,
-  because launchers and `timeout` send them twice; further SIGHUP and SIGUSR1
+  because launchers and `timeout` send them twice; further ones of the others
   are always ignored. SIGHUP stays ignored under nohup. What is printed goes to
   the terminal if its reader has ended, as `tee` does after Ctrl-C. Does nothing
   outside the main thread, which alone can install handlers. Processes that

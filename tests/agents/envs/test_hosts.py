@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from agents.envs import external, hosts, vector
-from agents.run import errors
+from agents.run import errors, stopping
 from tests import golden, processes, scripted_envs
 
 ACTION = np.zeros(1, np.float32)
@@ -191,9 +191,7 @@ def test_killed_worker_is_noticed(start):
     env.reset()
 
 
-@pytest.mark.parametrize(
-  'number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
-)
+@pytest.mark.parametrize('number', stopping.SIGNALS)
 def test_signals_are_for_the_parent(start, number):
   """From the first moment of a worker on."""
   # Programs in the background ignore SIGINT, as would their workers.

@@ -28,9 +28,7 @@ with stopping.handle_signals('message'):
 """
 
 
-@pytest.mark.parametrize(
-  'number', [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1]
-)
+@pytest.mark.parametrize('number', stopping.SIGNALS)
 def test_signal_is_a_request(number):
   before = signal.getsignal(number)
   with stopping.handle_signals('message'):
@@ -64,6 +62,27 @@ def test_second_signal_ends_at_once(number, code):
     program.kill()
     program.wait()
     program.stdout.close()
+
+
+BUSY = """
+import resource, time
+from agents.run import stopping
+used = int(time.process_time()) + 1
+limits = used, resource.RLIM_INFINITY
+with stopping.handle_signals('message'):
+  resource.setrlimit(resource.RLIMIT_CPU, limits)
+  while not stopping.requested():
+    pass
+  # The system repeats the signal each second.
+  while time.process_time() < used + 1.5:
+    pass
+print('saved', flush=True)
+"""
+
+
+def test_soft_limit_of_processor_time():
+  """It leaves the time up to the hard limit for saving."""
+  assert processes.run_python('-c', BUSY) == 'saved\n'
 
 
 FORKS = """
