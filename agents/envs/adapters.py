@@ -114,7 +114,8 @@ class GymnasiumEnv(_Adapter):
       elif terminated and 'truncated' in info:
         # The environment uses this name for something else.
         info = dict(info, truncated=False)
-    return observ, reward, terminated or truncated, info
+    # In this order, `Guard` gets to see an end that is None.
+    return observ, reward, truncated or terminated, info
 
   def render(self, mode: str = 'rgb_array') -> Any:
     """Return an image in the mode chosen by `make`."""
@@ -190,7 +191,7 @@ class GymEnv(_Adapter):
       truncated = True
     if truncated and not terminated and isinstance(info, dict):
       info = dict(info, truncated=True)
-    return observ, reward, bool(terminated or truncated), info
+    return observ, reward, truncated or terminated, info
 
   def render(self, mode: str = 'rgb_array') -> Any:
     render = self._env.render

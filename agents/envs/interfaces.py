@@ -79,7 +79,7 @@ def read_step(result: Any) -> tuple[Any, Any, Any, bool, Any]:
     return result
   observ, reward, done, info = result
   truncated = isinstance(info, dict) and bool(info.get('TimeLimit.truncated'))
-  return observ, reward, bool(done) and not truncated, truncated, info
+  return observ, reward, not truncated and done, truncated, info
 
 
 def mend_gym() -> None:

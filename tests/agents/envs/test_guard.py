@@ -149,6 +149,50 @@ def test_mistakes_of_a_later_step(space, transition, words):
   assert 'Mine-v0' in str(caught.value)
 
 
+class Endless(gymnasium.Env):
+  """Forgets to return whether its episode has ended.
+
+  Args:
+    rest: What `step` returns after observation and reward.
+  """
+
+  observation_space = action_space = BOX
+
+  def __init__(self, *rest):
+    self._rest = rest
+
+  def reset(self, *, seed=None, options=None):
+    return ZEROS, {}
+
+  def step(self, action):
+    return ZEROS, 1.0, *self._rest
+
+
+class OldEndless:
+  """The same without a base class, as in code for early versions of gym."""
+
+  observation_space = action_space = BOX
+  reset, step = Endless.reset, Endless.step
+  _rest = None, {}
+
+
+@pytest.mark.parametrize(
+  'make',
+  [
+    lambda: Endless(None, False, {}),
+    lambda: Endless(None, {}),
+    OldEndless,
+    lambda: adapters.AsGymnasium(adapters.adapt(OldEndless())),
+  ],
+)
+def test_end_that_is_missing(make):
+  """It is not taken for False, with which no episode would end."""
+  env = wrappers.Guard(adapters.create(make), 'Mine-v0')
+  env.reset()
+  with pytest.raises(errors.EnvError, match='the end None in step 1'):
+    env.step(ZEROS)
+
+
 @pytest.mark.parametrize(
   'transition',
   [
