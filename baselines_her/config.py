@@ -99,7 +99,10 @@ class Task:
         f'Rewards of {self.name} can be above 0: clip_pos_returns=False.'
       )
     if not self._tells_success:
-      found.append("info has no 'is_success'; success rates are 0.")
+      found.append(
+        "The first info has no 'is_success'; success rates are 0, unless that "
+        'of the last step has it.'
+      )
     return found + values.explain_unused()
 
 

@@ -98,7 +98,8 @@ class RolloutWorker:
     """Play one episode in each environment.
 
     As in the original, the last of the T steps is taken but not stored, because
-    it resets the environments, and success is that of the step before.
+    it resets the environments, and success is that of the step before. Where
+    that does not tell success, it is that of the last one.
 
     Episodes that end before step T are stored with their last step, and filled
     with their last state and actions of zero; success is that of their last
@@ -184,15 +185,14 @@ class RolloutWorker:
     """Step until the episodes end.
 
     Returns:
-      Tuple of lists over time by key, of the successes at the last step that
-      is stored, of the values of all actions, and of the numbers of
-      transitions.
+      Tuple of lists over time by key, of the successes of the episodes, of the
+      values of all actions, and of the numbers of transitions.
 
     Raises:
       FloatingPointError: If an observation is NaN; says which.
     """
     episode: dict[str, list] = defaultdict(list)
-    successes: list[float] = []
+    successes: list[float | None] = []
     Qs: list[Any] = []
     count = len(self.o)
     lengths = np.full(count, self.T - 1)
@@ -212,6 +212,10 @@ class RolloutWorker:
       self.returns += np.where(ended, 0, rewards) if any_ended else rewards
       if step == self.T:
         self._check_end(dones | ended)
+        successes = [
+          contract.find_success(info) if told is None and not over else told
+          for info, told, over in zip(infos, successes, ended)
+        ]
         break
       any_ended = any_ended or bool(dones.any())
       if any_ended:
@@ -224,7 +228,7 @@ class RolloutWorker:
           for key, values in obs.items():
             values[index] = last[index][vec_env.LAST][key]
       self._check_observation(obs, f'in step {step}')
-      successes = [contract.find_success(x) or 0.0 for x in infos]
+      successes = [contract.find_success(x) for x in infos]
       for key in self.info_keys:
         episode[f'info_{key}'].append(self._read_info(infos, key, step))
       row = {'o': self.o, 'ag': self.ag, 'u': u, 'g': self.g}
@@ -237,7 +241,7 @@ class RolloutWorker:
         break
     episode['o'].append(self.o.copy())
     episode['ag'].append(self.ag.copy())
-    return episode, successes, Qs, lengths
+    return episode, [x or 0.0 for x in successes], Qs, lengths
 
   def _fill(self, episode: dict[str, list], count: int) -> None:
     """Append the same number of entries to all lists over time."""

@@ -45,6 +45,8 @@ class Odd(gymnasium.Env):
       info = {'is_success': np.nan}
     if self.oddity == 'Silent' and self.time == 2:
       info = {}
+    if self.oddity == 'Late':
+      info = {'is_success': 1.0} if self.time == LIMIT else {}
     if self.oddity == 'Reusing':
       done, info = self.time == 3, {'is_success': self.success}
       self.success[:] = 1
@@ -89,7 +91,7 @@ class Blind(Odd):
 
 ODDITIES = """
   Fine Broken Early NaN NaNGoal NaNStep NaNSuccess Growing Sign NaNReward Mute
-  Reusing Talking Silent Raising Leaving Losing Shrinking
+  Reusing Talking Silent Late Raising Leaving Losing Shrinking
 """.split()
 for _name in ODDITIES:
   gymnasium.register(

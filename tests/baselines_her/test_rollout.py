@@ -32,9 +32,9 @@ class Logger:
     self.lines.append(text)
 
 
-def make_worker(name, T=odd_envs.LIMIT, number=2):
+def make_worker(name, T=odd_envs.LIMIT, number=2, dims=DIMS):
   env = vec_env.DummyVecEnv([lambda: envs.make(f'{MODULE}:{name}-v0')] * number)
-  return rollout.RolloutWorker(env, Policy(), DIMS, Logger(), T, number)
+  return rollout.RolloutWorker(env, Policy(), dims, Logger(), T, number)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,14 @@ def test_refused(name, T, message):
   repeated = 10 if name in ('NaN', 'NaNGoal') else 0
   assert len(worker.logger.lines) == repeated
   assert all('NaN caught' in x for x in worker.logger.lines)
+
+
+def test_success_in_the_last_step_only():
+  """As `evaluate` reads it, and those who only look at the end of episodes."""
+  dims = {k: v for k, v in DIMS.items() if not k.startswith('info_')}
+  worker = make_worker('Late', dims=dims)
+  worker.generate_rollouts()
+  assert worker.current_success_rate() == 1
 
 
 def test_environments_that_differ():
