@@ -104,7 +104,7 @@ class Monitor(Wrapper):
     self.truncate(state['episodes'])
 
   def _read(self):
-    with open(self._path) as file_:
+    with open(self._path, errors='replace') as file_:
       return file_.readlines()
 
   def _write(self, lines):

@@ -371,10 +371,23 @@ def test_monitor_begins_anew(tmp_path):
   assert os.listdir(tmp_path) == ['0.0.monitor.csv']
 
 
-def test_damaged_monitor(tmp_path):
-  (tmp_path / '0.0.monitor.csv').write_text('nonsense')
+@pytest.mark.parametrize('text', [b'nonsense', b'\xff\x00\n'])
+def test_damaged_monitor(text, tmp_path):
+  (tmp_path / '0.0.monitor.csv').write_bytes(text)
   with pytest.raises(errors.UsageError, match='has no header'):
     monitor.Monitor(toy.ToyPoint(3, 0), str(tmp_path / '0.0'))
+
+
+def test_damaged_rows_of_a_monitor(tmp_path):
+  """They do not prevent that a training continues, or goes back."""
+  path = tmp_path / '0.0.monitor.csv'
+  play_episodes(monitor.Monitor(toy.ToyPoint(3, 0), str(tmp_path / '0.0')), 3)
+  lines = path.read_bytes().splitlines(keepends=True)
+  path.write_bytes(b''.join([*lines[:3], b'\xff\x00\n', lines[4], b'\0\0']))
+  env = monitor.Monitor(toy.ToyPoint(3, 0), str(tmp_path / '0.0'))
+  assert env.episodes == 3
+  env.truncate(1)
+  assert path.read_bytes() == b''.join(lines[:3])
 
 
 def test_video_schedule(tmp_path, monkeypatch):
