@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from agents.envs import guard
 from agents.envs.wrappers import Wrapper
-from agents.run import files
+from agents.run import errors, files
 from agents.tools.wrappers import STEPS_OF_ACTION, to_32_bit
 
 # Scalar entries of episode files: simulator steps per action, and in all unless
@@ -86,7 +87,7 @@ class CollectGymDataset(Wrapper):
     return lambda: self._process_reset(promise())
 
   def _process_step(self, action, observ, reward, done, info):
-    self._record(observ, np.array(info.get('applied_action', action)), reward)
+    self._record(observ, self._find_applied(info, action), reward)
     usual = self._action_repeat or 1
     self._simulator_steps += info.get(STEPS_OF_ACTION, usual)
     if done:
@@ -119,6 +120,21 @@ class CollectGymDataset(Wrapper):
     parts = getattr(space, 'spaces', {'observ': space})
     parts = {**parts, 'action': self._env.action_space}
     return {key: part.dtype for key, part in parts.items()}
+
+  def _find_applied(self, info, action):
+    """Return a copy of the action to record."""
+    if 'applied_action' not in info:
+      return np.array(action)
+    applied = np.array(guard.to_array(info['applied_action']))
+    fits = applied.shape == np.shape(action) and applied.dtype.kind in 'biuf'
+    if not fits or guard.not_finite(applied):
+      raise errors.EnvError(
+        f'Environment {guard.find_name(self._env)} gives '
+        f"info['applied_action'] = {info['applied_action']!r:.80}, which "
+        'PlaNet records instead of the action; give finite numbers of shape '
+        f'{np.shape(action)} within [-1, 1], or call it something else.'
+      )
+    return applied
 
   def _record(self, observ, action, reward):
     observ = observ if isinstance(observ, dict) else {'observ': observ}

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.run import stopping
+from agents.run import errors, stopping
 from planet.control import random_episodes, wrappers
 from planet.envs import collect_dataset, constructors, gym_pixels
 from planet.tools import loaders, numpy_episodes
@@ -85,6 +85,22 @@ def test_plain_observations(tmp_path, blocking):
   assert sorted(episode) == ['action', 'observ', 'reward']
   assert episode['observ'].tolist() == [[0, 5], [1, 5], [2, 5]]
   assert 'episode' not in info
+
+
+@pytest.mark.parametrize(
+  'applied', [np.zeros(2), 0.5, None, 'left', [np.nan], [[1], [1, 2]]]
+)
+def test_applied_actions_that_are_none(applied, tmp_path):
+  """Environments of users may call other things by this name."""
+
+  class Applying(scripted_envs.ScriptedEnv):
+    def step(self, action):
+      return *super().step(action)[:3], {'applied_action': applied}
+
+  env = wrappers.CollectGymDataset(Applying(2), str(tmp_path))
+  env.reset()
+  with pytest.raises(errors.EnvError, match='Applying gives .* shape .1,. '):
+    env.step(np.float32([0]))
 
 
 def test_values_that_are_no_numbers(tmp_path):
