@@ -58,6 +58,8 @@ Layers = Annotated[list[Size], MinLen(1)]
 VERSION = 1
 # What a configuration has besides the parameters.
 _BESIDE = ('version', 'logdir', 'spaces')
+# What a stored one cannot do without: the environment, and when the run ends.
+_STORED = ('env', 'steps', 'max_length', 'eval_episodes', 'update_every')
 _UNUSED = 'unused'
 # What configurations name, and where it is.
 _ALGORITHMS = {'PPOAlgorithm': 'agents.ppo.algorithm:PPOAlgorithm'}
@@ -310,11 +312,7 @@ def from_plain(
       f'The run in {run} was written by another version; use that version, or '
       'start a new run.'
     )
-  if not stored.get('env'):
-    raise errors.UsageError(
-      f'The config.yaml of the run in {run} is damaged: it names no env. '
-      'Restore it from a copy, or start a new run.'
-    )
+  check_complete(run, stored)
   values = {k: v for k, v in stored.items() if k not in _BESIDE}
   spaces = {k: v for k, v in stored.items() if k == 'spaces'}
   return {**import_own(Config.check(values), trust), **spaces}
@@ -323,6 +321,25 @@ def from_plain(
 def check_origin(run: str | None, stored: Mapping[str, Any]) -> None:
   """Refuse a run of another system; see `agents.run.folder.check_origin`."""
   folder.check_origin(run, stored, 'update_every', 'PPO')
+
+
+def check_complete(run: str | None, stored: Mapping[str, Any]) -> None:
+  """Refuse half of a configuration, which may be a mapping, too.
+
+  Args:
+    run: Log directory of the run.
+    stored: Content of its file.
+
+  Raises:
+    UsageError: If it lacks what no run can do without.
+  """
+  lacking = [x for x in _STORED if stored.get(x) in (None, '')]
+  if lacking:
+    raise errors.UsageError(
+      f'The config.yaml of the run in {run} is damaged: it names no '
+      f'{", no ".join(lacking)}. Restore it from a copy, or start a new run in '
+      'another log directory.'
+    )
 
 
 def import_own(

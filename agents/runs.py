@@ -305,6 +305,7 @@ def _why_not(run, config, given, finished):
   different = folder.compare(stored, wanted, _FIXED & {'env', *stored, *given})
   if different:
     return f'has other settings ({folder.describe(different)})'
+  configs.check_complete(run.folder, stored)
   steps = given.get('steps', stored['steps'])
   if run.step >= total_steps(AttrDict({**stored, 'steps': steps})):
     if not folder.compare(stored, wanted, set(given) - {'steps'}):

@@ -382,6 +382,22 @@ def test_damaged_run_is_refused(tmp_path):
   assert 'Cannot read' in refuse(runs.load, run)
 
 
+@pytest.mark.parametrize('name', ['steps', 'update_every', 'max_length'])
+def test_half_of_a_file(name, tmp_path):
+  """What is left may be a mapping with the settings of the command."""
+  path = os.path.join(make_run(tmp_path, '1', 40), 'config.yaml')
+  stored = files.read_yaml(path)
+  del stored[name]
+  files.write_yaml(path, stored)
+  given = {x: y for x, y in SMALL.items() if x != name}
+  for timestamp in (None, '1'):
+    with (
+      pytest.raises(errors.UsageError, match=f'no {name}|not a PPO run'),
+      runs.claim('default', str(tmp_path), timestamp, given),
+    ):
+      pass
+
+
 def test_settings_that_lack_something(tmp_path):
   """As after a flipped bit: the sentence says that they are damaged."""
   run = make_run(tmp_path, '1', 40)
