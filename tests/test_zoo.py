@@ -57,7 +57,7 @@ def use_check(env, system):
   with named(env) as name:
     try:
       return check.check(name, [system]).problems[system]
-    except errors.EnvError as error:
+    except (errors.UsageError, errors.EnvError) as error:
       return [str(error)]
 
 

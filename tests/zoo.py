@@ -322,6 +322,11 @@ ROWS = [
     ddpg='set observation_key',
   ),
   Row(
+    'dictionary with a number as a key',
+    own(observe=S.Dict({1: VECTOR, 'two': VECTOR})),
+    ddpg='parts 1, two; set observation_key',
+  ),
+  Row(
     'tuple, as Blackjack',
     own(observe=S.Tuple([S.Discrete(3), VECTOR])),
     ddpg='does not fit',
@@ -407,6 +412,12 @@ ROWS = [
     'NaN',
   ),
   wrong('info None', own(info=lambda step: None), 'return a dictionary'),
+  wrong(
+    'several environments',
+    lambda: gymnasium.vector.SyncVectorEnv([Own, Own]),
+    'steps several environments at once',
+    her='steps several environments at once',
+  ),
   wrong('raises', own(failing=3), 'failed in step 3 with ValueError')._replace(
     her='failed in step 3 with ValueError|must be dictionaries'
   ),

@@ -404,7 +404,7 @@ class _Creator:
     env = self._make(**given)
     if not isinstance(env, gymnasium.Env):
       renders = interfaces.takes(getattr(env, 'render', None), 'mode', False)
-      made: gymnasium.Env = _Foreign(GymEnv(env), mode)
+      made: gymnasium.Env = _Foreign(adapt(env), mode)
     else:
       bare = env is env.unwrapped
       made = interfaces.Lenient(env, mode) if bare else interfaces.lenient(env)

@@ -477,7 +477,7 @@ def _explain_goals(env):
   parts = getattr(env.observation_space, 'spaces', None)
   if not isinstance(parts, Mapping) or not set(GOAL_KEYS) <= set(parts):
     found = env.observation_space
-    found = sorted(parts) if isinstance(parts, Mapping) else found
+    found = [*parts] if isinstance(parts, Mapping) else found
     return (
       f'observations must be dictionaries with {", ".join(GOAL_KEYS)}, not '
       f'{found}.'

@@ -475,7 +475,7 @@ def describe(space: Any, path: str = '') -> dict[str, dict[str, Any]]:
   if kind == 'Dict':
     parts: dict[str, Any] = {}
     for key, below in space.spaces.items():
-      parts.update(describe(below, f'{path}/{key}' if path else key))
+      parts.update(describe(below, f'{path}/{key}' if path else f'{key}'))
     return parts
   found: dict[str, Any]
   if kind == 'Box':

@@ -166,7 +166,7 @@ def flatten(observation: Any, path: str = '') -> dict[str, np.ndarray]:
     return {path or 'agent': guard.to_array(observation).copy()}
   flat = {}
   for key, value in observation.items():
-    flat.update(flatten(value, f'{path}/{key}' if path else key))
+    flat.update(flatten(value, f'{path}/{key}' if path else f'{key}'))
   return flat
 
 
