@@ -166,6 +166,11 @@ def explain(error: Exception) -> tuple[int, str | None]:
       'Error: There is not enough memory. Lower what needs most of it, such as '
       f'the batch size. {details}'.strip()
     )
+  if isinstance(error, FileNotFoundError) and not _is_somewhere():
+    return 1, (
+      'Error: The current folder is not there any more. Change to another one, '
+      'and repeat the command.'
+    )
   number, path = _find_cause(error)
   if number:
     # The file that stands in the place of a folder, not what would be in it.
@@ -176,6 +181,14 @@ def explain(error: Exception) -> tuple[int, str | None]:
     again = f'{wrong}Repeat the command to continue.'
     return 1, f'Error: {os.strerror(number)}{where}. {again}'
   return 1, None
+
+
+def _is_somewhere():
+  """Return whether the current folder exists."""
+  try:
+    return bool(os.getcwd())
+  except FileNotFoundError:
+    return False
 
 
 def _find_cause(error):

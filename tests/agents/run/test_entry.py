@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from agents.run import entry, errors, stopping
+from agents.run import entry, errors, files, stopping
 from tests import golden
 
 MPIRUN = os.path.join(os.path.dirname(sys.executable), 'mpirun')
@@ -143,6 +143,18 @@ def test_exit_codes(capsys, error, code, words):
   with pytest.raises(KeyError):
     entry.run(lambda: fail(KeyError('bug')))
   assert entry.run(lambda: 3) == 3 and entry.run(lambda: 'text') == 0
+
+
+def test_current_folder_that_is_gone(tmp_path, monkeypatch, capsys):
+  """Paths in it have no meaning then."""
+  place = tmp_path / 'here'
+  place.mkdir()
+  monkeypatch.chdir(place)
+  place.rmdir()
+  assert entry.run(lambda: files.absolute('logs')) == 1
+  (line,) = capsys.readouterr().err.splitlines()
+  assert line.startswith('Error: The current folder is not there')
+  assert entry.run(lambda: files.absolute(tmp_path)) == 0
 
 
 def test_files_of_tensorflow(tmp_path, capsys):
