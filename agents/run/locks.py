@@ -143,11 +143,13 @@ def try_lock(filename: str) -> Lock | None:
   except filelock.Timeout:
     return None
   except PermissionError as error:
-    raise errors.UsageError(
-      f'Cannot write {path}, which belongs to {_find_owner(path)} '
-      f'({error.strerror}). Work as that user, let them share their files, or '
-      'choose another folder.'
-    ) from None
+    # Without a name, it is flock that is not permitted.
+    if error.filename:
+      raise errors.UsageError(
+        f'Cannot write {path}, which belongs to {_find_owner(path)} '
+        f'({error.strerror}). Work as that user, let them share their files, '
+        'or choose another folder.'
+      ) from None
   except (NotImplementedError, OSError):
     pass
   try:

@@ -71,7 +71,7 @@ def test_locks(tmp_path):
   assert locks.try_lock(filename)
 
 
-@pytest.mark.parametrize('error', [errno.ENOSYS, errno.ENOLCK])
+@pytest.mark.parametrize('error', [errno.ENOSYS, errno.ENOLCK, errno.EPERM])
 def test_another_host_takes_over_from_a_killed_one(
   error, tmp_path, no_flock, caplog
 ):
