@@ -39,7 +39,7 @@ from agents.run import errors, stopping
 _START_METHOD = 'spawn'
 _CLOSE_TIMEOUT = 3.0
 # Signals that end the process of Python that removes shared memory.
-_FOR_TRACKER = signal.SIGHUP, signal.SIGUSR1
+_FOR_TRACKER = signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2
 
 
 class WorkerError(Exception):

@@ -19,11 +19,12 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-# Signals that request a stop. Of these, mpirun passes on only the last one. The
-# one before says that the soft limit of processor time is over.
+# Signals that request a stop. Of these, mpirun passes on only the last two.
+# SIGXCPU says that the soft limit of processor time is over, SIGUSR2 in batch
+# systems that the time of the job soon will be.
 SIGNALS = (
   *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
-  *(signal.SIGXCPU, signal.SIGUSR1),
+  *(signal.SIGXCPU, signal.SIGUSR2, signal.SIGUSR1),
 )
 
 _PR_SET_PDEATHSIG = 1  # of Linux
