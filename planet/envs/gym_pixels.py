@@ -67,7 +67,8 @@ def make(
     picture = images.find(env.observation_space)
   elif pixels:
     picture = contract.find_picture(env)
-  scaled = not getattr(env, 'normalized_actions', False)
+  # Environments of users may have methods or arrays of these names.
+  scaled = getattr(env, 'normalized_actions', False) is not True
   own = env.observation_space, env.action_space, picture, scaled
   if spaces.is_discrete(env.action_space) and not own_actions:
     # As the author of PlaNet advises: choose the largest planned value.
@@ -90,7 +91,7 @@ def make(
     )
   if pixels and not state:
     env = wrappers.SelectObservations(env, ['image'])
-  if not getattr(env, 'steps_after_end', False):
+  if getattr(env, 'steps_after_end', False) is not True:
     env = wrappers.HoldEnd(env)
   env = wrappers.MinimumDuration(env, min_length)
   env = wrappers.MaximumDuration(env, max_length)

@@ -87,6 +87,15 @@ def test_normalized_actions_are_not_scaled():
   assert own.to_actions()(np.float32([0.5])) == 0.5
 
 
+@pytest.mark.parametrize('other', [lambda action: action, np.zeros(2)])
+def test_other_attributes_of_this_name(other):
+  """Methods and arrays of users say nothing about the actions."""
+  inner = Env(Box(-5, 5, (1,)))
+  inner.normalized_actions = inner.steps_after_end = other
+  own = interface.find(gym_pixels.make(inner, 1, 10, pixels=False))
+  assert own.to_actions()(np.float32([0.5])) == 2.5
+
+
 def make_reader(env, keys=('image',), **kwargs):
   """Reader of a trained agent, with the environment of the training."""
   kwargs = {'image_size': 32, 'state': 'state' in keys, **kwargs}
