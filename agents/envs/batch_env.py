@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from agents.envs import vector, wrappers
-from agents.run import errors
 
 
 class VectorEnv(vector.Vector):
@@ -23,7 +22,7 @@ class VectorEnv(vector.Vector):
     strategy: `process` or `thread`.
 
   Raises:
-    UsageError: If the spaces of the environments differ.
+    ValueError: If the spaces of the environments differ.
   """
 
   group: type[vector.Group] = vector.Group
@@ -37,13 +36,9 @@ class VectorEnv(vector.Vector):
     super().__init__(self.group, constructors, num_workers, strategy)
     pairs = vector.join(self.get('spaces'))
     for kind, spaces in zip(('observation', 'action'), zip(*pairs)):
-      if other := [x for x in spaces if x != spaces[0]]:
+      if not all(space == spaces[0] for space in spaces):
         self.close()
-        raise errors.UsageError(
-          f'All environments must use the same {kind} space. The first one has '
-          f'{spaces[0]!s:.80}, another one {other[0]!s:.80}; declare the same '
-          'whenever one is created.'
-        )
+        raise ValueError(f'All environments must use the same {kind} space.')
     self.observation_space, self.action_space = pairs[0]
 
   def __getattr__(self, name: str) -> Any:

@@ -159,7 +159,7 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     images: Whether observations stay bytes, for a network that scales them.
 
   Raises:
-    UsageError: If the spaces of the environments differ.
+    ValueError: If the spaces of the environments differ.
   """
 
   group = _Rows
