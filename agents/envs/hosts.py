@@ -38,8 +38,6 @@ from agents.run import errors, stopping
 
 _START_METHOD = 'spawn'
 _CLOSE_TIMEOUT = 3.0
-# Signals that end the process of Python that removes shared memory.
-_FOR_TRACKER = signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2
 
 
 class WorkerError(Exception):
@@ -310,11 +308,11 @@ def start_tracker() -> None:
   It belongs to the group of the program, and what asks the program to stop must
   not end it before the program.
   """
-  before = signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_TRACKER)
+  before = signal.pthread_sigmask(signal.SIG_BLOCK, stopping.SIGNALS)
   try:
     resource_tracker.ensure_running()
   finally:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, set(_FOR_TRACKER) - before)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _process_main(conn, payload, close_timeout, dies_with_parent):

@@ -191,6 +191,25 @@ def test_killed_worker_is_noticed(start):
     env.reset()
 
 
+TRACKER = """
+import os, time
+from multiprocessing import resource_tracker
+from agents.envs import hosts
+from agents.run import stopping
+hosts.start_tracker()
+pid = resource_tracker._resource_tracker._pid
+for number in stopping.SIGNALS:
+  os.kill(pid, number)
+time.sleep(0.5)
+print(os.waitpid(pid, os.WNOHANG))
+"""
+
+
+def test_signals_leave_shared_memory_to_its_tracker():
+  """They go to the whole group, and the program needs the memory to stop."""
+  assert processes.run_python('-c', TRACKER) == '(0, 0)\n'
+
+
 @pytest.mark.parametrize('number', stopping.SIGNALS)
 def test_signals_are_for_the_parent(start, number):
   """From the first moment of a worker on."""

@@ -16,6 +16,7 @@ def test_paths_equal_the_recorded_ones():
   flat = worker.flatten(recorded['inp'])
   assert {f'/{k}': v for k, v in flat.items()} == recorded['out']
   assert list(worker.flatten(3)) == ['agent']
+  assert list(worker.flatten({0: 3, 1: {2: 3}})) == ['0', '1/2']
 
 
 def test_only_numbers_are_told():

@@ -63,6 +63,14 @@ def test_groups(tmp_path):
   assert 'return/test' not in several and 'return/test_main_dummy' in several
 
 
+def test_tasks_of_the_preset(tmp_path):
+  """They count where the command gave none."""
+  folder = make_run(tmp_path, 'a')
+  for preset, task in [('cpu', 'cartpole_balance'), ('debug', 'cheetah_run')]:
+    files.write_yaml(f'{folder}/config.yaml', {'config': preset, 'params': {}})
+    assert plot.load_run(folder).label == f'{preset}: {task}'
+
+
 def test_program(tmp_path, capsys):
   for number in range(2):
     make_run(tmp_path / 'runs', f'0000{number}', offset=number)

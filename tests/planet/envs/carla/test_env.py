@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import types
 
 import numpy as np
 import pytest
@@ -246,6 +247,28 @@ def test_goals_end_episodes_or_move_on():
     assert abs(env.step(policy(env))[1]) < 20
     moved = not np.allclose(env.step(policy(env))[3]['end_coord'], goal.goal)
     assert moved == (rule == 'fork')
+
+
+def test_way_over_a_junction():
+  """It goes on straight: from 179 to -179 degrees, they are two, not 358."""
+
+  def at(driven, y=0.0, yaw=179.0):
+    def look(ahead):
+      end = driven + ahead
+      return [at(end)] if end <= 8 else [at(end, 10.0, 90.0), at(end, yaw=-179)]
+
+    location = types.SimpleNamespace(x=-driven, y=y)
+    rotation = types.SimpleNamespace(yaw=yaw)
+    transform = types.SimpleNamespace(location=location, rotation=rotation)
+    return types.SimpleNamespace(transform=transform, next=look)
+
+  env = types.SimpleNamespace(
+    measurements={'current_heading_degree': 179.0, 'x': 0.0, 'y': 0.0},
+    location=None,
+    surroundings=types.SimpleNamespace(nearest=lambda unused_place: at(0.0)),
+  )
+  _, *way = policies.PurePursuit()._look_for_way(env, range(0, 20, 2))
+  assert way == [(-x, 0) for x in range(0, 20, 2)]
 
 
 def test_progress_is_the_way_driven():

@@ -199,7 +199,9 @@ def test_maps_that_cannot_be_used(tmp_path, capfd):
     file_.write(b'x' * 10000)
   content = (tmp_path / 'cut.xodr.gz').read_bytes()
   (tmp_path / 'cut.xodr.gz').write_bytes(content[:20])
-  (tmp_path / 'changed.xodr.gz').write_bytes(content[:10] + b'\xff' * 10)
+  # No block of Deflate begins so.
+  header = gzip.compress(b'')[:10]
+  (tmp_path / 'changed.xodr.gz').write_bytes(header + b'\xff' * 10)
   for name, message in (
     ('broken.xodr', 'broken.xodr is not a valid OpenDRIVE file'),
     ('empty.xodr', 'empty.xodr has no driving lane'),
