@@ -190,6 +190,7 @@ def _check_episode(env, env_id, subjects, report):
       if length == _RENDER_STEP or (done and length < _RENDER_STEP):
         paused = time.perf_counter()
         _check_render(env, env_id, subjects, report)
+        _check_picture(env, observation, report)
         began += time.perf_counter() - paused
   except errors.EnvError as error:
     if error.details:
@@ -218,6 +219,20 @@ def _check_opengl(report, env):
     # Only PlaNet's environments are always in processes of their own.
     for system in ('ppo', 'her', 'pipeline'):
       report.add(system, _OPENGL)
+
+
+def _check_picture(env, observation, report):
+  """Check the image that PlaNet finds in observations, if it does."""
+  path = contract.find_picture(env)
+  if path is None:
+    return
+  value, space = (
+    images.pick(x, path) for x in (observation, env.observation_space)
+  )
+  try:
+    images.from_observation(value, space)
+  except errors.EnvError as error:
+    report.add('planet', str(error))
 
 
 def _check_info(report, info, sizes, env_id, step):

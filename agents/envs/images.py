@@ -168,17 +168,36 @@ def from_observation(value: Any, space: Any) -> np.ndarray:
     value: Part of an observation.
     space: Its space, for which `is_image` is true. Floats are scaled from its
       bounds.
+
+  Raises:
+    BadImage: See `to_bytes`.
   """
   return to_bytes(put_channels_last(np.asarray(value)), space)
 
 
 def to_bytes(image: np.ndarray, space: Any) -> np.ndarray:
-  """Return an observed image as uint8, see `from_observation`."""
-  if np.dtype(space.dtype) != np.uint8:
-    low, high = float(space.low.min()), float(space.high.max())
-    image = (image.astype(np.float64) - low) * (255 / max(high - low, 1e-12))
-    image = np.rint(np.clip(image, 0, 255))
-  return image.astype(np.uint8)
+  """Return an observed image as uint8, see `from_observation`.
+
+  Raises:
+    BadImage: If it has other numbers than its space declares.
+  """
+  if np.dtype(space.dtype) == np.uint8:
+    if image.dtype.kind == 'f':
+      raise BadImage(
+        f'An observed image is of {image.dtype}, but its space of uint8; make '
+        'them match.'
+      )
+    return with_known_dtype(image).astype(np.uint8)
+  low, high = float(space.low.min()), float(space.high.max())
+  # Rounding may lead this far out of the bounds.
+  margin = (high - low) / 255
+  if not (low - margin <= image.min() and image.max() <= high + margin):
+    raise BadImage(
+      f'An observed image has values from {image.min():g} to {image.max():g}, '
+      f'but its space declares {low:g} to {high:g}; make them match.'
+    )
+  image = (image.astype(np.float64) - low) * (255 / max(high - low, 1e-12))
+  return np.rint(np.clip(image, 0, 255)).astype(np.uint8)
 
 
 def fit_channels(image: Any, channels: int, name: Any) -> np.ndarray:

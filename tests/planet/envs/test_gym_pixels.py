@@ -1,9 +1,12 @@
 """Environments of gymnasium as PlaNet sees them."""
 
+import functools
+
 import gymnasium
 import numpy as np
 import pytest
 
+from agents.envs import check
 from agents.run import errors
 from planet.envs import collect_dataset, gym_pixels
 from planet.tools import episode_files
@@ -169,6 +172,30 @@ def test_images_in_observations(observ, space):
   gray = getattr(space, 'shape', None) == (64, 64)
   wanted = PICTURE[..., [0, 0, 0]] if gray else PICTURE
   assert np.abs(found['image'].astype(int) - wanted).max() <= 1
+
+
+@pytest.mark.parametrize(
+  'observ, space, message',
+  [
+    (PICTURE / 255, BYTES, 'is of float64, but its space of uint8'),
+    (PICTURE - 128.0, BYTES, 'is of float64'),
+    (PICTURE.astype(int) - 1000, BYTES, 'integers has values from -1000'),
+    (PICTURE, BOX(0, 1, (64, 64, 3)), 'but its space declares 0 to 1'),
+    (PICTURE * 1.0, BOX(0, 1, (64, 64, 3)), 'but its space declares 0 to 1'),
+    (PICTURE * np.nan, BOX(0, 1, (64, 64, 3)), 'has values from nan'),
+  ],
+)
+def test_images_that_are_not_of_their_space(observ, space, message):
+  """They would become black or white."""
+  with pytest.raises(errors.EnvError, match=message):
+    look(observ, space)
+  make = functools.partial(Own, observ, space)
+  assert check.check(make, ['planet']).problems['planet']
+
+
+def test_integers_that_are_bytes():
+  found = look(PICTURE.astype(int), BYTES)['image']
+  assert found.dtype == np.uint8 and np.array_equal(found, PICTURE)
 
 
 def test_dictionaries_of_image_and_state():

@@ -154,7 +154,7 @@ def test_images_that_are_observed(low, high, shape):
       Env(Box(-1, 1, (1,)), space), observation_is_image=True
     )
     assert reader.read(as_bytes).shape == (32, 32, 3)
-    with pytest.raises(errors.UsageError, match='but the environment of'):
+    with pytest.raises(errors.UsageError, match='but its space declares'):
       reader.read(image * 2 + (high - low))
 
 
