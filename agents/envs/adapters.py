@@ -247,7 +247,10 @@ class DeepMindWrapper(Forwarding):
 
   def step(self, action: Any) -> tuple:
     time_step = self._env.step(self._fit(action))
-    observ, reward = dict(time_step.observation), time_step.reward or 0
+    observ, reward = dict(time_step.observation), time_step.reward
+    if reward is None and time_step.first():
+      # It has begun an episode by itself. Others must have one, see `Guard`.
+      reward = 0
     done, info = time_step.last(), {'discount': time_step.discount}
     if done and time_step.discount:
       # Later rewards would count, so the task is not over.

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from agents.envs import adapters, spaces
+from agents.envs.wrappers import Guard
 from agents.run import errors
 from planet.control import wrappers
 from tests import golden, scripted_envs
@@ -307,13 +308,20 @@ def test_deepmind():
     env.render(mode='human')
 
 
-def test_deepmind_reward_may_be_missing():
-  """The first transition of an episode has none; zero counts as zero."""
+@pytest.mark.parametrize('first', [True, False])
+def test_deepmind_reward_may_be_missing(first):
+  """Only the first transition of an episode has none."""
   inner = scripted_envs.FakeSuiteEnv()
   inner.step = lambda action: types.SimpleNamespace(
-    **{**vars(inner.reset()), 'last': lambda: True}
+    **vars(inner.reset()), first=lambda: first
   )
-  assert wrappers.DeepMindWrapper(inner).step([0.0])[1:3] == (0, True)
+  env = Guard(wrappers.DeepMindWrapper(inner), 'mine')
+  env.reset()
+  if first:
+    assert env.step([0.0])[1:3] == (0, False)
+  else:
+    with pytest.raises(errors.EnvError, match='reward None in step 1'):
+      env.step([0.0])
 
 
 def test_deepmind_composer():
@@ -361,7 +369,7 @@ def test_deepmind_time_limits(discount, last, expected):
   """Only a discount of zero is the end of a task."""
   inner = scripted_envs.FakeSuiteEnv()
   step = types.SimpleNamespace(
-    **{**vars(inner.reset()), 'discount': discount, 'last': lambda: last}
+    **{**vars(inner.step([0.0])), 'discount': discount, 'last': lambda: last}
   )
   inner.step = lambda action: step
   _, _, done, info = wrappers.DeepMindWrapper(inner).step([0.0])
