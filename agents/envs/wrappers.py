@@ -106,7 +106,7 @@ class Guard(Wrapper):
   shape than the space or none of its choices; rewards and ends of episodes that
   are not numbers; an info that is not a dictionary; and rendered values that
   are not images. Arrays of one number, which some environments return as
-  rewards, become numbers.
+  rewards and ends, become numbers and bools.
 
   Args:
     env: Environment.
@@ -144,7 +144,7 @@ class Guard(Wrapper):
     if type(reward) not in (float, np.float64, np.float32):
       reward = guard.check_number(reward, 'reward', self._name, self._when)
     if type(done) is not bool:
-      guard.check_number(done, 'the end', self._name, self._when)
+      done = bool(guard.check_number(done, 'the end', self._name, self._when))
     if not isinstance(info, dict):
       raise errors.EnvError(
         f'Environment {self._name} returned info {info!r:.80} {self._when}; '

@@ -204,6 +204,8 @@ def test_end_that_is_missing(make):
     {1: True},
     {2: np.bool_(True)},
     {2: 1},
+    {2: np.ones(1, bool)},
+    {2: [False]},
   ],
 )
 def test_unusual_values(transition):
@@ -211,7 +213,9 @@ def test_unusual_values(transition):
   env = wrappers.Guard(Scripted(transition, BOX), 'Mine-v0')
   env.reset()
   env.step(ZEROS)
-  assert np.ndim(env.step(ZEROS)[1]) == 0
+  _, reward, done, _ = env.step(ZEROS)
+  assert np.ndim(reward) == 0
+  assert done is bool(np.all(transition.get(2, False)))
 
 
 def test_infos_that_are_no_arrays():
