@@ -360,14 +360,19 @@ def to_plain(value: Any) -> Any:
   Functions and classes become `{reference: 'module:qualname'}`, tuples become
   lists, and unknown objects become strings.
   """
-  if value is None or isinstance(value, (bool, str)):
+  if value is None or isinstance(value, bool):
     return value
+  if isinstance(value, str):
+    # Without the classes of NumPy and of enumerations.
+    return str.__str__(value)
+  if isinstance(value, np.bool_):
+    return bool(value)
   if isinstance(value, numbers.Integral):
     return int(value)
   if isinstance(value, numbers.Real):
     return float(value)
   if isinstance(value, np.ndarray):
-    return value.tolist()
+    return to_plain(value.tolist())
   if isinstance(value, dict):
     return {str(key): to_plain(item) for key, item in dict.items(value)}
   if isinstance(value, (list, tuple, set)):

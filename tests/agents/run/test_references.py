@@ -1,6 +1,7 @@
 """Names of objects and plain values, to store them."""
 
 import collections
+import enum
 import functools
 import re
 import sys
@@ -188,6 +189,17 @@ def test_values():
     'array': [0, 1, 2],
   }
   assert result['flag'] is True and type(result['whole']) is int
+
+
+def test_values_of_numpy_become_those_of_python():
+  """YAML has no other; a text 'False' would be true where it is read."""
+  name = enum.Enum('Name', {'X': 'x'}, type=str)
+  given = [np.bool_(False), np.str_('Pendulum-v1'), name.X]
+  for values in (given[:1], given, np.array(given, object)):
+    result = references.to_plain(values)
+    assert result == [False, 'Pendulum-v1', 'x'][: len(values)]
+    assert {*map(type, result)} <= {bool, str}
+
 
 
 def test_named_tuples_are_lists():
