@@ -135,7 +135,8 @@ def save_config(
     with config.unlocked:
       config.logdir = logdir
     plain = configs.to_plain(config)
-  files.write_plain(os.path.join(logdir, filename), dict(plain))
+  plain = references.to_plain(dict(plain))
+  files.write_plain(os.path.join(logdir, filename), plain)
   return config
 
 

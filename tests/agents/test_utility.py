@@ -5,10 +5,11 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from agents import utility
-from agents.run import checkpoint, errors
+from agents.run import checkpoint, errors, files
 from agents.tools.tf1 import tf
 from tests import golden
 
@@ -105,6 +106,15 @@ def test_settings_of_other_systems(tmp_path, name):
   (tmp_path / 'new' / name).write_text('[1')
   with pytest.raises(errors.UsageError, match=f'Cannot read .*{name}'):
     utility.load_config(folder, parse=parse, filename=name)
+
+
+@pytest.mark.parametrize('name', ['config.yaml', 'params.json'])
+def test_settings_of_numpy(tmp_path, name):
+  """Settings of environments and networks may be of any type."""
+  given = {'env': {'g': np.float32(2), 'wind': np.bool_(False)}, 'n': (1, 2)}
+  utility.save_config(given, str(tmp_path), given, name)
+  stored = files.read_plain(str(tmp_path / name))
+  assert stored == {'env': {'g': 2, 'wind': False}, 'n': [1, 2]}
 
 
 def test_one_place_for_savers_and_variables():
