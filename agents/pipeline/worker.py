@@ -10,7 +10,10 @@ import numpy as np
 
 from agents.envs import episode_log, guard, probe, wrappers
 from agents.pipeline import env_config
-from agents.run import random_state
+from agents.run import errors, random_state
+
+# Types of spaces that tell none, see `probe.describe`.
+_DTYPES = {'Box': np.float32, 'Discrete': np.int64}
 
 
 class Worker:
@@ -38,6 +41,10 @@ class Worker:
     found = probe.describe(created)
     self.observation_space = found['observation_space']
     self.action_space = found['action_space']
+    self._dtypes = {
+      path: np.dtype(part.get('dtype', _DTYPES[part['typ']]))
+      for path, part in self.observation_space.items()
+    }
     self._has_agents = hasattr(created.action_space, 'spaces')
     self._own_randomness = False
     if seed is not None and hasattr(created, 'seed'):
@@ -135,11 +142,24 @@ class Worker:
     self._env.close()
 
   def _check(self, observation):
-    """Return a dict from path to array; refuse infinity and NaN."""
+    """Return a dict from path to array; refuse infinity and NaN.
+
+    Arrays have the kind of number of their space: the first one, which may
+    happen to be whole, decides which numbers a memory can hold.
+    """
     flat = flatten(observation)
     for path, value in flat.items():
       if value.dtype.kind == 'f':
         guard.check_finite(value, f'observation {path}', self._name)
+      dtype = self._dtypes.get(path, value.dtype)
+      if value.dtype.kind == dtype.kind and value.itemsize >= dtype.itemsize:
+        continue
+      flat[path] = value.astype(dtype)
+      if dtype.kind != 'f' and (flat[path] != value).any():
+        raise errors.EnvError(
+          f'The observation {path} of {self._name} is {value!r:.80}, but its '
+          f'space has numbers of {dtype}; make them match.'
+        )
     return flat
 
   def _find_generator(self):

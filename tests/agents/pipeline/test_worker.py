@@ -1,13 +1,16 @@
 """What workers do to single observations and infos."""
 
+import gymnasium
 import numpy as np
 import pytest
 
-from agents.pipeline import env_config, worker
+from agents.envs import adapters
+from agents.pipeline import chunks, env_config, worker
 from agents.run import errors
 from tests import golden
 
 W = 'gymnasium.wrappers'
+BOX = gymnasium.spaces.Box
 
 
 def test_paths_equal_the_recorded_ones():
@@ -57,6 +60,59 @@ def test_rows_after_a_kill(tmp_path, restorable):
   with open(path) as file_:
     rows = file_.read().splitlines()[2:]
   assert [x.split(',')[1] for x in rows] == ['2'] * 3
+
+
+class Varying(gymnasium.Env):
+  """Returns numbers of other types than its space has, one per step."""
+
+  action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+  def __init__(self, space, *values):
+    self.observation_space, self._values = space, values
+
+  def reset(self, *, seed=None, options=None):
+    self._left = [*self._values]
+    return self._left.pop(0), {}
+
+  def step(self, action):
+    return self._left.pop(0), 0.0, not self._left, False, {}
+
+
+def observe(monkeypatch, space, *values):
+  """Return what a chunk, whose first observation decides, has of them."""
+  made = adapters.adapt(Varying(space, *values))
+  monkeypatch.setattr(env_config, 'make', lambda *_: made)
+  env = worker.Worker({'name': 'mine'})
+  chunk = chunks.Chunk(1)
+  chunk.put(0, 'x', env.reset()['agent'][None])
+  for time in range(1, len(values)):
+    observation, _, done, info = env.step({'agent': np.zeros(1)})
+    observation = info['final'] if done else observation
+    chunk.put(time, 'x', observation['agent'][None])
+  return chunk.finish(len(values) - 1)['x'][0]
+
+
+@pytest.mark.parametrize(
+  'space, values',
+  [
+    (BOX(-1, 1, (2,), np.float32), ([0, 1], [0.5, -0.5])),
+    (BOX(-1, 1, (2,), np.float64), (np.float32([0, 1]), [0.5, 1e-9])),
+    (BOX(0, 999, (1,), np.int64), (np.uint8([0]), np.array([999]))),
+    (BOX(0, 1, (2,), np.int8), ([True, False], [0.0, 1.0])),
+    (gymnasium.spaces.Discrete(3), (0.0, 2)),
+  ],
+)
+def test_first_observation_of_another_type(monkeypatch, space, values):
+  """The others are not rounded to it."""
+  found = observe(monkeypatch, space, *values)
+  assert found.tolist() == np.array(values).tolist()
+  assert found.dtype == space.dtype
+
+
+def test_observation_that_is_not_of_its_space(monkeypatch):
+  space = BOX(0, 9, (2,), np.int64)
+  with pytest.raises(errors.EnvError, match='has numbers of int64; make them'):
+    observe(monkeypatch, space, [0, 1], [0.5, 1])
 
 
 def test_state_before_the_first_episode():
