@@ -224,9 +224,16 @@ class RolloutWorker:
           ended[index], lengths[index] = True, step
           last[index] = infos[index]
         infos = [y if x else z for x, y, z in zip(ended, last, infos)]
-        for index in np.flatnonzero(ended):
-          for key, values in obs.items():
-            values[index] = last[index][vec_env.LAST][key]
+        # New arrays, as those of first observations may be of integers.
+        obs = {
+          key: np.array(
+            [
+              last[index][vec_env.LAST][key] if over else values[index]
+              for index, over in enumerate(ended)
+            ]
+          )
+          for key, values in obs.items()
+        }
       self._check_observation(obs, f'in step {step}')
       successes = [contract.find_success(x) for x in infos]
       for key in self.info_keys:

@@ -115,6 +115,35 @@ def test_last_state_and_success():
   assert (episode['info_is_success'][0, length - 1 :] == 1).all()
 
 
+class Whole(Reach):
+  """Begins each episode at a corner, in integers."""
+
+  def reset(self, seed=None, options=None):
+    super().reset(seed=seed)
+    self._place, self._goal = np.array([[1, 1], [0, 0]])
+    values = self._place, self._place, self._goal
+    return dict(zip(GOAL_KEYS, values)), {}
+
+
+def test_last_state_beside_first_states_of_integers():
+  """Several environments keep the types that they return."""
+  from baselines_her import envs, rollout, vec_env
+
+  def make():
+    return envs.make(lambda: gymnasium.wrappers.TimeLimit(Whole(), LIMIT))
+
+  venv = vec_env.DummyVecEnv([make], native=True)
+  dims = {'o': 2, 'g': 2, 'u': 2, 'info_is_success': 1}
+  policy = test_rollout.Policy()
+  policy.get_actions = lambda *args, **kwargs: np.array([[-0.95, -0.95]])
+  worker = rollout.RolloutWorker(
+    venv, policy, dims, test_rollout.Logger(), LIMIT
+  )
+  episode = worker.generate_rollouts()
+  assert episode['length'] == [5]
+  np.testing.assert_allclose(episode['ag'][0, 5:], 0.05, rtol=1e-5)
+
+
 def make_buffer(sampler=None):
   shapes = {'o': (5, 1), 'ag': (5, 1), 'g': (4, 1), 'u': (4, 1)}
   sampler = sampler or her_sampler.make_sample_her_transitions(
