@@ -214,6 +214,8 @@ class FrameHistory(Wrapper):
 
   def reset(self) -> Any:
     observ = np.asarray(self._env.reset())
+    # It may happen to be of integers.
+    observ = observ.astype(np.result_type(observ, self.observation_space.dtype))
     self._buffer = np.repeat(observ[None], self._capacity, 0)
     self._step = 0
     return self._select()

@@ -119,6 +119,15 @@ def test_history_of_the_current_frame_only():
   assert len({frame.tobytes() for frame in frames}) == 3
 
 
+def test_history_that_begins_with_integers():
+  env = MockEnvironment((2,), (1,), 9, 9)
+  reset, env.reset = env.reset, lambda: [reset(), [0, 1]][1]
+  history = wrappers.FrameHistory(env, [0, 1], False)
+  assert history.reset().tolist() == [[0, 1], [0, 1]]
+  env.step = lambda action: (np.float32([0.5, 0.25]), 0.0, False, {})
+  assert history.step(0)[0].tolist() == [[0.5, 0.25], [0, 1]]
+
+
 def test_history_needs_the_current_frame():
   with pytest.raises(KeyError, match='include 0'):
     wrappers.FrameHistory(make_replay(), [1, 2], False)
