@@ -56,6 +56,8 @@ for _name in _KERAS:
   if sys.modules[_name] is None:
     del sys.modules[_name]
 os.environ.setdefault('TF_USE_LEGACY_KERAS', '1')
+# TensorFlow Probability could not be imported where warnings are errors.
+warnings.filterwarnings('ignore', 'distutils Version classes are deprecated')
 warnings.filterwarnings('ignore', r'`tf\.(layers|nn)\.\S+` is deprecated')
 
 __all__ = ['CallableOptions', 'convert_to_lite', 'tf']

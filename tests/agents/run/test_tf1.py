@@ -1,12 +1,15 @@
 """What networks of others use of TensorFlow 1."""
 
 import gc
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from agents.tools import layers
 from agents.tools.tf1 import tf
+from tests import golden
 
 
 def network(images):
@@ -71,3 +74,10 @@ def test_collector():
   """It passes over TensorFlow's own objects, and works on all others."""
   assert gc.isenabled()
   assert gc.get_freeze_count() > 100_000
+
+
+def test_warnings_that_are_errors():
+  """TensorFlow Probability compares versions in a way that warns."""
+  code = 'from agents.tools.tf1 import tf; import tensorflow_probability'
+  command = [sys.executable, '-W', 'error', '-c', code]
+  subprocess.run(command, cwd=golden.ROOT, check=True)
