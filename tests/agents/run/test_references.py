@@ -201,7 +201,6 @@ def test_values_of_numpy_become_those_of_python():
     assert {*map(type, result)} <= {bool, str}
 
 
-
 def test_named_tuples_are_lists():
   point = collections.namedtuple('Point', 'x, y')
   assert references.to_plain(point(1, 'a')) == [1, 'a']
