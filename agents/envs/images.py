@@ -181,21 +181,26 @@ def to_bytes(image: np.ndarray, space: Any) -> np.ndarray:
   Raises:
     BadImage: If it has other numbers than its space declares.
   """
-  if np.dtype(space.dtype) == np.uint8:
-    if image.dtype.kind == 'f':
-      raise BadImage(
-        f'An observed image is of {image.dtype}, but its space of uint8; make '
-        'them match.'
-      )
+  is_bytes = np.dtype(space.dtype) == np.uint8
+  if is_bytes and image.dtype.kind != 'f':
     return with_known_dtype(image).astype(np.uint8)
-  low, high = float(space.low.min()), float(space.high.max())
-  # Rounding may lead this far out of the bounds.
-  margin = (high - low) / 255
-  if not (low - margin <= image.min() and image.max() <= high + margin):
+  if is_bytes:
+    low, high, margin = 0.0, 255.0, 0.0
+    # Fractions of at most 1 would be black.
+    fits = image.max() > 1 or np.all(image == np.rint(image))
+  else:
+    low, high = float(space.low.min()), float(space.high.max())
+    # Rounding may lead this far out of the bounds.
+    margin = (high - low) / 255
+    fits = True
+  if not (fits and low - margin <= image.min() <= image.max() <= high + margin):
     raise BadImage(
-      f'An observed image has values from {image.min():g} to {image.max():g}, '
-      f'but its space declares {low:g} to {high:g}; make them match.'
+      f'An observed image of {image.dtype} has values from {image.min():g} to '
+      f'{image.max():g}, but its space declares {low:g} to {high:g}; make them '
+      'match.'
     )
+  if is_bytes:
+    return image.astype(np.uint8)
   image = (image.astype(np.float64) - low) * (255 / max(high - low, 1e-12))
   return np.rint(np.clip(image, 0, 255)).astype(np.uint8)
 

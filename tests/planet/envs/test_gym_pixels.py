@@ -177,8 +177,8 @@ def test_images_in_observations(observ, space):
 @pytest.mark.parametrize(
   'observ, space, message',
   [
-    (PICTURE / 255, BYTES, 'is of float64, but its space of uint8'),
-    (PICTURE - 128.0, BYTES, 'is of float64'),
+    (PICTURE / 255, BYTES, 'float64 has values from 0.* declares 0 to 255'),
+    (PICTURE - 128.0, BYTES, 'values from -1.* declares 0 to 255'),
     (PICTURE.astype(int) - 1000, BYTES, 'integers has values from -1000'),
     (PICTURE, BOX(0, 1, (64, 64, 3)), 'but its space declares 0 to 1'),
     (PICTURE * 1.0, BOX(0, 1, (64, 64, 3)), 'but its space declares 0 to 1'),
@@ -193,8 +193,9 @@ def test_images_that_are_not_of_their_space(observ, space, message):
   assert check.check(make, ['planet']).problems['planet']
 
 
-def test_integers_that_are_bytes():
-  found = look(PICTURE.astype(int), BYTES)['image']
+@pytest.mark.parametrize('dtype', [int, np.float32])
+def test_numbers_that_are_bytes(dtype):
+  found = look(PICTURE.astype(dtype), BYTES)['image']
   assert found.dtype == np.uint8 and np.array_equal(found, PICTURE)
 
 
