@@ -327,11 +327,11 @@ def evaluate(
 
   Args:
     policy: `TrainedAgent`, or any object with the same `predict`.
-    env: Environment of gymnasium, gym or this project, or an id, which does not
-      render: agents of PlaNet that see images need an environment that was
-      made with `render_mode='rgb_array'`. By default, one from `make_env` of
-      the agent, which is closed afterwards. Without a time limit, it gets that
-      of the training.
+    env: Environment of gymnasium, gym or this project; or an id or function,
+      which are made without rendering: agents of PlaNet that see images need an
+      environment that was made with `render_mode='rgb_array'`. By default, one
+      from `make_env` of the agent. What is made here is closed afterwards.
+      Without a time limit, it gets that of the training.
     episodes: Number of episodes.
     seed: Seed of the environment before the first episode.
     deterministic: Whether to omit exploration noise.
@@ -351,7 +351,7 @@ def evaluate(
       f'Cannot play {episodes!r:.80} episodes; give 1 or more.'
     )
   seed = schema.convert(schema.Count | None, seed, "Argument 'seed'")
-  own = env is None or isinstance(env, str)
+  own = not adapters.is_environment(env)
   made = policy.make_env() if env is None else adapters.to_gymnasium(env)
   env = policy._adapt(made) if isinstance(policy, TrainedAgent) else made
   seeds = [seed, *[None] * (int(episodes) - 1)]

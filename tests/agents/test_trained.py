@@ -197,6 +197,12 @@ def test_evaluation(logdir):
     longer = gymnasium.wrappers.TimeLimit(endless.unwrapped, 30)
     longer = gymnasium.wrappers.RecordEpisodeStatistics(longer)
     assert agents.evaluate(agent, longer, episodes=1).lengths == [30]
+    closed: list = []
+    longer.close = lambda: closed.append(longer)
+    agents.evaluate(agent, longer, episodes=1)
+    assert not closed
+    agents.evaluate(agent, lambda: longer, episodes=1)
+    assert closed
     gym = pytest.importorskip('gym')
     old = gym.wrappers.TimeLimit(gym.make('Pendulum-v1').unwrapped, 30)
     assert agents.evaluate(agent, old, episodes=1).lengths == [30]
