@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from agents.envs import adapters, video
+from agents.envs import adapters
 from agents.run import (
   entry,
   errors,
@@ -369,10 +369,9 @@ class Plan:
       limit = values.T or self._task.time_limit
       demos = values.demo_file, values.num_demo, limit, self._task.dims
       next(demonstrations.load(*demos), None)
-    if args.save_video_interval and video.preferred_ending() != '.mp4':
-      raise errors.UsageError(
-        'Videos need an extra: pip install "reference-agents[viz]".'
-      )
+    if args.save_video_interval:
+      flag, how = 'Flag --save_video_interval', errors.how_to_install('viz')
+      errors.check_installed('imageio_ffmpeg', flag, how, 'omit the flag')
     folders = [self.folder, self._policies]
     if args.save_path:
       if os.path.isdir(args.save_path):

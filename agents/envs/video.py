@@ -229,11 +229,12 @@ def contact_sheet(videos: Sequence[np.ndarray]) -> np.ndarray:
 def _write_mp4(filename, images, fps):
   import imageio.v2 as imageio
 
-  if preferred_ending() != '.mp4':
-    raise errors.UsageError(
-      'Writing .mp4 files needs the package imageio-ffmpeg. Run pip install '
-      '"imageio[ffmpeg]", or choose a name that ends in .gif.'
-    )
+  errors.check_installed(
+    'imageio_ffmpeg',
+    'Writing .mp4 files',
+    errors.how_to_install('viz'),
+    'choose a name that ends in .gif',
+  )
   writer = imageio.get_writer(
     filename,
     format='FFMPEG',

@@ -1,6 +1,5 @@
 """Window that shows images while an environment is played."""
 
-import importlib.util
 import os
 import sys
 
@@ -85,8 +84,9 @@ def check() -> None:
       'There is no display for a window: neither DISPLAY nor WAYLAND_DISPLAY '
       'is set. Omit --render; videos are still written.'
     )
-  if not importlib.util.find_spec('pygame'):
-    raise errors.UsageError(
-      "Windows need the package pygame. Run pip install 'pygame>=2.6', or omit "
-      '--render; videos are still written.'
-    )
+  errors.check_installed(
+    'pygame',
+    'A window',
+    errors.how_to_install('viz'),
+    'omit --render; videos are still written',
+  )

@@ -18,7 +18,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import util
 from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Interval
@@ -569,10 +568,10 @@ def _check_packages(args):
     from agents.pipeline import visdom_mirror
 
     visdom_mirror.check_installed()
-  if args.tensorboard and util.find_spec('tensorboard') is None:
-    raise errors.UsageError(
-      'Flag --tensorboard needs a package that is not installed. Run pip '
-      "install 'reference-agents[viz]', or omit the flag."
+  if args.tensorboard:
+    viz = errors.how_to_install('viz')
+    errors.check_installed(
+      'tensorboard', 'Flag --tensorboard', viz, 'omit the flag'
     )
 
 

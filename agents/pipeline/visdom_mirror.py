@@ -10,7 +10,6 @@ import threading
 import time
 import urllib.request
 from collections.abc import Mapping
-from importlib import util
 from typing import Any
 
 import numpy as np
@@ -46,14 +45,14 @@ def check_installed() -> str:
   Raises:
     UsageError: If visdom is not installed.
   """
-  spec = util.find_spec('visdom')
-  if spec is None or spec.origin is None:
-    raise errors.UsageError(
-      "Package visdom is not installed. Run pip install 'setuptools>=70.1,<81' "
-      "'tornado<6.6', then pip install --no-build-isolation visdom==0.2.4, or "
-      'omit --visdom.'
-    )
-  return os.path.join(os.path.dirname(spec.origin), 'static')
+  how = (
+    "pip install 'setuptools>=70.1,<81' 'tornado<6.6', then pip install "
+    '--no-build-isolation visdom==0.2.4'
+  )
+  package = errors.check_installed(
+    'visdom', 'Flag --visdom', how, 'omit the flag'
+  )
+  return os.path.join(package, 'static')
 
 
 class VisdomMirror:

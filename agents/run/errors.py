@@ -1,8 +1,10 @@
 """Errors that the user can fix."""
 
 import difflib
+import os
 import sys
 from collections.abc import Iterable, Mapping
+from importlib import util
 from typing import TypeVar
 
 _MOST_LISTED = 20
@@ -69,6 +71,28 @@ def how_to_install(extra: str) -> str:
   if sys.version_info < missing.get(extra, (4,)):
     return command
   return f'{command}; docs/install.md lists what it does not include'
+
+
+def check_installed(package: str, what: str, command: str, instead: str) -> str:
+  """Return the folder of an optional package, without importing it.
+
+  Args:
+    package: Name to import.
+    what: What needs it.
+    command: Command that installs it, see `how_to_install`.
+    instead: What to do without it.
+
+  Raises:
+    UsageError: If it is not installed.
+  """
+  spec = util.find_spec(package)
+  # A folder on the search path, such as the logs of wandb, also looks like one.
+  if not spec or not spec.origin:
+    raise UsageError(
+      f'{what} needs the package {package}, which is not installed. Run '
+      f'{command}, or {instead}.'
+    )
+  return os.path.dirname(spec.origin)
 
 
 def find(kind: str, name: str, known: Mapping[str, _Value]) -> _Value:

@@ -81,8 +81,8 @@ def world() -> Any:
   except ImportError as error:
     raise errors.UsageError(
       f'{said}, so there may be several processes, but mpi4py cannot be '
-      f"imported ({error}). Run pip install 'reference-agents[mpi]', or start "
-      f'one process without a launcher and unset {variable}.'
+      f'imported ({error}). Run {errors.how_to_install("mpi")}, or start one '
+      f'process without a launcher and unset {variable}.'
     ) from None
   if MPI.COMM_WORLD.Get_size() == 1 and size > 1:
     raise errors.UsageError(

@@ -6,7 +6,6 @@ import re
 import tempfile
 import uuid
 from collections.abc import Callable, Mapping
-from importlib import util
 from typing import Any
 
 from agents.run import errors, files
@@ -120,13 +119,9 @@ def check(project: str | None, folder: str | None = '.') -> None:
     raise errors.UsageError(
       'Flag --wandb needs a log directory to read from; add --logdir.'
     )
-  spec = util.find_spec('wandb')
-  # A log folder of wandb on the search path also looks like a package.
-  if not spec or not spec.origin:
-    raise errors.UsageError(
-      'Flag --wandb needs a package that is not installed. Run pip install '
-      "'reference-agents[wandb]', or omit the flag."
-    )
+  errors.check_installed(
+    'wandb', 'Flag --wandb', errors.how_to_install('wandb'), 'omit the flag'
+  )
 
 
 def make_mirrors(

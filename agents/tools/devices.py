@@ -5,7 +5,7 @@ import ctypes
 import glob
 import os
 
-from agents.run import streams
+from agents.run import errors, streams
 from agents.tools.tf1 import tf
 
 
@@ -67,7 +67,7 @@ def explain() -> str:
     return f'the NVIDIA driver does not start (cuInit returns {code})'
   return (
     'TensorFlow does not find the CUDA libraries; install them with '
-    "pip install 'reference-agents[gpu]'"
+    + errors.how_to_install('gpu')
   )
 
 

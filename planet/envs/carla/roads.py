@@ -31,7 +31,7 @@ def import_carla() -> types.ModuleType:
     raise errors.UsageError(
       f'The carla task needs the package carla {VERSION} ({error}), even for '
       'the offline backend; wheels exist for Python 3.10 to 3.12 on x86-64 '
-      "Linux and Windows: pip install 'reference-agents[carla]'."
+      f'Linux and Windows: {errors.how_to_install("carla")}.'
     ) from None
   return carla
 

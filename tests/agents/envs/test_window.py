@@ -129,6 +129,6 @@ def test_no_display(monkeypatch):
   with pytest.raises(errors.UsageError, match='no display for a window'):
     window.check()
   monkeypatch.setenv('DISPLAY', ':0')
-  monkeypatch.setattr(window.importlib.util, 'find_spec', lambda _: None)
-  with pytest.raises(errors.UsageError, match='need the package pygame'):
+  monkeypatch.setattr(errors.util, 'find_spec', lambda _: None)
+  with pytest.raises(errors.UsageError, match='needs the package pygame'):
     window.check()

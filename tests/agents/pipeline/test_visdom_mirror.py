@@ -257,7 +257,7 @@ def test_not_installed(package, tmp_path, monkeypatch):
   """One sentence that says what to do."""
   if package is None:
     monkeypatch.setitem(sys.modules, 'visdom', None)
-    words = 'pip install.*visdom.*, or omit --visdom'
+    words = '--visdom needs the package visdom.*visdom==0.2.4, or omit'
   else:
     monkeypatch.setattr(visdom_mirror, 'check_installed', lambda: str(tmp_path))
     words = 'Run the program visdom once'
