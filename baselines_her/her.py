@@ -216,7 +216,8 @@ def train_epochs(
   if mpi.world().Get_rank() == 0:
     begin()
     if folder:
-      reports.forget_epochs(folder, state['epoch'])
+      epoch = state['epoch']
+      reports.forget_epochs(folder, epoch, epoch * n_cycles * n_batches)
   saver = PolicySaver(policy, save_path, policy_save_interval, logger.info)
 
   def run_epochs():

@@ -143,7 +143,7 @@ class Report(contextlib.ExitStack):
     )
 
 
-def forget_epochs(folder: str, first: int) -> None:
+def forget_epochs(folder: str, first: int, updates: int) -> None:
   """Remove the rows of epochs that a continued training will repeat.
 
   It was killed after its last checkpoint. Only the first rank has rows.
@@ -151,20 +151,21 @@ def forget_epochs(folder: str, first: int) -> None:
   Args:
     folder: Folder of the logger.
     first: First epoch to remove.
+    updates: Number of updates before that epoch.
   """
 
   def keep(row: Any) -> bool:
     try:
-      return float(row.get('epoch', row.get('step'))) < first
-    except (AttributeError, TypeError, ValueError):
+      return float(row['epoch']) < first
+    except (TypeError, KeyError, ValueError):
       # The row is not one of an epoch.
       return True
 
-  for name in ('progress.csv', 'progress.json', 'metrics.jsonl'):
-    path = os.path.join(folder, name)
-    if not os.path.exists(path):
-      continue
-    if name.endswith('.csv'):
-      log.Table(path, keep=keep)
-    else:
-      log.cut_json(path, keep)
+  log.cut_metrics(folder, updates)
+  table, lines = (
+    os.path.join(folder, f'progress.{x}') for x in ('csv', 'json')
+  )
+  if os.path.exists(table):
+    log.Table(table, keep=keep)
+  if os.path.exists(lines):
+    log.cut_json(lines, keep)

@@ -203,10 +203,10 @@ def test_rows_without_an_epoch_stay(tmp_path):
   """Only those of epochs that are repeated go, whatever the others hold."""
   (tmp_path / 'progress.csv').write_text('epoch,x\n0,a\n1,b\n,c\nx,d\n')
   lines = '{"epoch": 0}\n3\n{"epoch": [1]}\n'
-  (tmp_path / 'metrics.jsonl').write_text(lines + '{"epoch": 1}\n')
-  reports.forget_epochs(str(tmp_path), 1)
+  (tmp_path / 'progress.json').write_text(lines + '{"epoch": 1}\n')
+  reports.forget_epochs(str(tmp_path), 1, 40)
   assert (tmp_path / 'progress.csv').read_text() == 'epoch,x\n0,a\n,c\nx,d\n'
-  assert (tmp_path / 'metrics.jsonl').read_text() == lines
+  assert (tmp_path / 'progress.json').read_text() == lines
 
 
 def test_everything_is_read_once(tmp_path, monkeypatch):
