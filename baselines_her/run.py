@@ -276,6 +276,8 @@ class Plan:
       mirrors = wandb_mirror.make_mirrors(
         None if rank else args.wandb, folder, params
       )
+      for mirror in mirrors:
+        stack.callback(mirror.close)
       steps, total = args.num_timesteps, args.total_env_steps
       if total is not None:
         steps = total // mpi.world().Get_size()

@@ -220,3 +220,25 @@ def test_what_mirrors_get(tmp_path):
     (7, {'a/b': 4.0}),
     'closed',
   ]
+
+
+def test_training_that_cannot_begin(tmp_path, monkeypatch, capsys):
+  """HER ends the run at Weights & Biases, too."""
+  from agents.run import errors, wandb_mirror
+  from baselines_her import her
+  from baselines_her import run as run_lib
+  from tests.stand_ins import wandb
+
+  def fail(*unused_args):
+    raise errors.UsageError('It cannot begin.')
+
+  closed = []
+  monkeypatch.setitem(sys.modules, 'wandb', wandb)
+  monkeypatch.setenv('WANDB_MODE', 'offline')
+  monkeypatch.setattr(wandb_mirror, 'check', lambda project: None)
+  monkeypatch.setattr(wandb.Run, 'finish', lambda run: closed.append(run))
+  monkeypatch.setattr(her, 'prepare', fail)
+  env = 'docs.examples.my_goal_env:MovePoint-v0'
+  args = f'--env={env}', f'--log_path={tmp_path}', '--wandb=project'
+  assert run_lib.run(['her-train', *args]) == 2
+  assert 'It cannot begin.' in capsys.readouterr().err and len(closed) == 1
