@@ -94,6 +94,15 @@ def world() -> Any:
   return MPI.COMM_WORLD
 
 
+def is_first() -> bool:
+  """Return whether this process is the first of its job, or the only one.
+
+  Trusts the launcher, and connects to no other process.
+  """
+  ranks = ('OMPI_COMM_WORLD_RANK', *_RANKS)
+  return _launched()[1] == 1 or not any(_read(x) > 0 for x in ranks)
+
+
 def find_mpirun(what: str) -> str:
   """Return the mpirun of this Python or of the system.
 

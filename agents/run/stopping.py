@@ -19,6 +19,8 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from agents.run import mpi
+
 # Signals that request a stop. Of these, mpirun passes on only the last two.
 # SIGXCPU says that the soft limit of processor time is over, SIGUSR2 in batch
 # systems that the time of the job soon will be.
@@ -112,7 +114,8 @@ def handle_signals(
   environments fork end with SIGTERM.
 
   Args:
-    message: Line to print after the first signal.
+    message: Line that the first of several processes prints after a signal. A
+      launcher also sends one to the others when one of them has failed.
 
   Yields:
     Nothing.
@@ -193,8 +196,9 @@ def _watch(receiver, numbers, message):
       began = time.monotonic()
       _requested.set()
       replace_unread_output()
-      with contextlib.suppress(OSError):
-        print(f'\n{message}', file=sys.stderr, flush=True)
+      if mpi.is_first():
+        with contextlib.suppress(OSError):
+          print(f'\n{message}', file=sys.stderr, flush=True)
       threading.Thread(target=_outlive_readers, daemon=True).start()
 
 

@@ -122,6 +122,24 @@ def test_separate_worlds_are_refused(environ, name, monkeypatch):
     mpi.world()
 
 
+@pytest.mark.parametrize(
+  'environ, is_first',
+  [
+    ({}, True),
+    ({'OMPI_COMM_WORLD_SIZE': '2', 'OMPI_COMM_WORLD_RANK': '0'}, True),
+    ({'OMPI_COMM_WORLD_SIZE': '2', 'OMPI_COMM_WORLD_RANK': '1'}, False),
+    ({'PMI_SIZE': '2', 'PMI_RANK': '1'}, False),
+    ({**SRUN, 'SLURM_PROCID': '1'}, False),
+    # The user has unset the size, so that processes train alone.
+    ({'OMPI_COMM_WORLD_RANK': '1'}, True),
+  ],
+)
+def test_first_process_of_a_launcher(environ, is_first, monkeypatch):
+  """Without a look at mpi4py."""
+  set_up(monkeypatch, environ, None)
+  assert mpi.is_first() is is_first
+
+
 def test_lone_process_of_unknown_launcher(monkeypatch):
   world = set_up(monkeypatch, {'PMIX_RANK': '0'}, 1)
   assert mpi.world() is world
