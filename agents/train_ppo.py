@@ -21,7 +21,6 @@ from typing import Any
 from agents import configs, runs, utility
 from agents.run import (
   entry,
-  errors,
   flags,
   folder,
   life,
@@ -146,11 +145,7 @@ def train(
   comm = comm or mpi.SingleComm()
   rank, size = comm.Get_rank(), comm.Get_size()
   for name in ('num_agents', 'update_every'):
-    if config[name] % size:
-      raise errors.UsageError(
-        f'{size} processes cannot share {name} {config[name]} evenly; change '
-        'it, or the number of processes.'
-      )
+    mpi.check_even(size, name, config[name])
   stored = run or folder.Run(config.logdir if rank == 0 else None)
   first_step = comm.bcast(stored.step)
   own = config.num_agents // size

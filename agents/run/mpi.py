@@ -163,6 +163,24 @@ def on_all_ranks(comm: Any, function: Callable[[], _Result]) -> _Result:
   return result
 
 
+def check_even(size: int, name: str, amount: int) -> None:
+  """Check that processes can share an amount evenly.
+
+  Args:
+    size: Number of processes.
+    name: Name of the parameter that is the amount.
+    amount: Its value.
+
+  Raises:
+    UsageError: If they cannot.
+  """
+  if amount % size:
+    raise errors.UsageError(
+      f'{size} processes cannot share {name} {amount} evenly; change it, or '
+      'the number of processes.'
+    )
+
+
 def check_shared(comm: Any, folder: str) -> None:
   """Check that all ranks see the folder of the first one.
 

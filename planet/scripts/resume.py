@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from agents.envs import spaces
-from agents.run import checkpoint, errors, files, folder, references
+from agents.run import checkpoint, errors, files, folder, mpi, references
 from planet.envs.seeding import derive_seed
 from planet.scripts import (
   configs,
@@ -241,11 +241,7 @@ def check(config: configs.Config, logdir: str, size: int = 1) -> configs.Config:
     UsageError: If a requirement is not met.
     EnvError: If an environment fails.
   """
-  if config.batch_shape[0] % size:
-    raise errors.UsageError(
-      f'{size} processes cannot share a batch of {config.batch_shape[0]} '
-      'sequences evenly; change batch_shape or the number of processes.'
-    )
+  mpi.check_even(size, 'batch_shape[0]', config.batch_shape[0])
   endless = config.train_steps and any(
     x.steps_until <= 0 and x.save_episode_dir == config.train_dir
     for x in config.train_collects.values()

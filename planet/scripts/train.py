@@ -173,12 +173,13 @@ def main(args: Arguments) -> None:
       is left unchanged.
     StopRequested: If the user asks to stop.
   """
-  args = check(Arguments.of(args))
+  comm = mpi.world()
+  args = check(Arguments.of(args), comm.Get_size())
   from planet.training import utility
   from planet.training.ranks import Ranks
 
   utility.set_up_logging(args.verbose)
-  ranks = Ranks(mpi.world())
+  ranks = Ranks(comm)
   if not ranks.is_first:
     _serve_rank(ranks)
     return
@@ -195,11 +196,15 @@ def main(args: Arguments) -> None:
     )
 
 
-def check(args: Arguments) -> Arguments:
+def check(args: Arguments, size: int = 1) -> Arguments:
   """Check the parameters of a new run before TensorFlow is imported.
 
   Those of a stored run are checked together with what it stored, once this
   worker owns it.
+
+  Args:
+    args: Arguments of the program.
+    size: Number of processes that train together.
 
   Returns:
     Arguments with the preset and the parameters that a user's function chooses.
@@ -223,7 +228,8 @@ def check(args: Arguments) -> Arguments:
       args, config=preset, params=params, objects={**args.objects, **objects}
     )
   if not folder.is_run(_find_first(args.logdir)):
-    _ = args.new
+    params, _ = args.new
+    mpi.check_even(size, 'batch_shape[0]', params.batch_shape[0])
   return args
 
 

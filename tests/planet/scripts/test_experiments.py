@@ -223,7 +223,9 @@ def test_runs_of_an_experiment_differ(tmp_path):
 
 
 def test_batch_for_several_processes(tmp_path):
-  """It is refused before anything is probed."""
+  """It is refused before anything is probed or TensorFlow is needed."""
+  with pytest.raises(errors.UsageError, match=r'share batch_shape\[0\] 5 even'):
+    train.check(make_args(tmp_path), 2)
   config = resume.define_config(str(tmp_path / 'run'), make_args(tmp_path))
   with pytest.raises(errors.UsageError, match='2 processes cannot share'):
     resume.check(config, str(tmp_path / 'run'), 2)
