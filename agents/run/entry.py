@@ -46,8 +46,8 @@ class Parser(argparse.ArgumentParser):
 
   The description is printed unchanged, so it can be a program's docstring. The
   epilog may be a function that `--help` calls. Argument types may be `seed`,
-  `count`, `positive` and `rate` from `agents.run.schema`, and `path`, see
-  `agents.run.files.expand`.
+  `count`, `positive` and `rate` from `agents.run.schema`, and `path`, which is
+  not empty, see `agents.run.files.expand`.
   """
 
   def __init__(self, **options: Any) -> None:
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
     for name in ('count', 'positive', 'rate', 'seed'):
       parse = functools.partial(_parse, getattr(schema, name.capitalize()))
       self.register('type', name, functools.partial(_convert, parse))
-    self.register('type', 'path', functools.partial(_convert, files.expand))
+    self.register('type', 'path', functools.partial(_convert, _expand))
 
   def format_help(self) -> str:
     if callable(self.epilog):
@@ -71,6 +71,12 @@ class Parser(argparse.ArgumentParser):
 
 def _parse(kind, text):
   return schema.convert(kind, schema.parse_value(text), 'it')
+
+
+def _expand(text):
+  if not text:
+    raise errors.UsageError('it is empty; give the path of a folder')
+  return files.expand(text)
 
 
 def _convert(function, text):

@@ -82,6 +82,7 @@ def test_parameters(capsys, tmp_path, params, message):
     (['--seed', '-1'], '--seed: it is -1'),
     (['--seed', '1.5'], '--seed: it is 1.5: give a whole number'),
     (['--total_env_steps', '0'], 'total_env_steps'),
+    (['--logdir='], '--logdir: it is empty; give the path of a folder'),
   ],
 )
 def test_flags(capsys, tmp_path, args, message):
