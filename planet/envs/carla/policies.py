@@ -35,8 +35,9 @@ def uniform(
   return lambda unused_env: random.uniform(low, high).astype(np.float32)
 
 
-# Metres ahead at which a driver looks at its way, and between these places.
-_SIGHT, _SPACING = 30.0, 2.0
+# Metres to the point that a driver steers to; how far it looks at its way, and
+# between these places.
+_AHEAD, _SIGHT, _SPACING = 6.0, 30.0, 2.0
 # Limits in m/s^2 for curves, and for slowing down in time.
 _LATERAL, _BRAKING = 2.5, 2.0
 # Metres beside the way that others need, and to keep from them; seconds to keep
@@ -54,20 +55,19 @@ class PurePursuit:
 
   Args:
     speed: Target speed in m/s on straight roads.
-    ahead: Distance to the point in metres.
   """
 
-  def __init__(self, speed: float = 8.0, ahead: float = 6.0):
-    self._speed, self._ahead = speed, ahead
+  def __init__(self, speed: float = 8.0):
+    self._speed = speed
     self._others: np.ndarray | None = None
 
   def __call__(self, env: env_lib.CarlaEnv) -> np.ndarray:
     now = env.measurements
     distances = np.arange(0.0, _SIGHT + 0.1, _SPACING)
-    way = env.find_points([self._ahead, *distances])
+    way = env.find_points([_AHEAD, *distances])
     target, *way = way if way else self._look_for_way(env, distances)
     angle = _angle_to(now, target)
-    wheel = math.atan(2 * vehicle_lib.WHEELBASE * math.sin(angle) / self._ahead)
+    wheel = math.atan(2 * vehicle_lib.WHEELBASE * math.sin(angle) / _AHEAD)
     speed = min(
       self._speed,
       _limit_for_curves(np.array(way)),
@@ -81,7 +81,7 @@ class PurePursuit:
     """Return the point to steer to and the way there and beyond."""
     now = env.measurements
     waypoint = env.surroundings.nearest(env.location)
-    choices = [_place(x) for x in waypoint.next(self._ahead)]
+    choices = [_place(x) for x in waypoint.next(_AHEAD)]
     target = min(
       choices or [_place(waypoint)], key=lambda x: abs(_angle_to(now, x))
     )

@@ -77,7 +77,7 @@ class Settings(env_config.Shared):
       raise errors.UsageError(f'Setting map is {maps}; give each town once.')
     found = {x: {**settings, 'map': town} for x, town in towns.items()}
     for one in found.values():
-      define_config({**one, 'backend': 'offline'})
+      env_config.complete(define_config({**one, 'backend': 'offline'}))
     return found
 
   @classmethod
@@ -88,7 +88,8 @@ class Settings(env_config.Shared):
     wanted, used = settings['backend'], before.get('backend')
     used = None if settings['allow_backend_change'] else used
     if wanted == 'auto':
-      wanted = used or find_world(define_config(settings))
+      config = env_config.complete(define_config(settings))
+      wanted = used or find_world(config)
     if used and used != wanted:
       raise errors.UsageError(
         f'This run was started with backend: {used}, but now it is {wanted}. '
@@ -96,15 +97,17 @@ class Settings(env_config.Shared):
         'episodes of both worlds.'
       )
     settings = {**settings, 'backend': wanted}
-    config = define_config(settings)
-    if wanted == 'server' and settings['map'] in roads.SHIPPED:
+    if wanted != 'server':
+      return settings
+    config = env_config.complete(define_config(settings))
+    if settings['map'] in roads.SHIPPED:
       logging.getLogger(__name__).warning(
         'The map %s exists only offline; the server shows %s, the town of the '
         'scenario. Set map to choose another.',
         settings['map'],
         config['server_map'],
       )
-    if wanted == 'server' and not connect.find_binary(config):
+    if not connect.find_binary(config):
       if num_envs > len(set(connect.list_addresses(config))):
         raise connect.too_few_servers(
           f'This run uses {num_envs} environments for training and test '
@@ -123,14 +126,11 @@ class Settings(env_config.Shared):
 def define_config(
   settings: Mapping[str, Any], logdir: str | None = None
 ) -> dict[str, Any]:
-  """Return the complete settings of `CarlaEnv`, without expert.
+  """Return the settings of `CarlaEnv`, without expert; it completes them.
 
   Args:
     settings: All settings, with a single map; `auto` counts as `offline`.
     logdir: Folder of the run, where logs go by default.
-
-  Raises:
-    UsageError: If settings contradict each other.
   """
   config = {x: settings[x] for x in env_config.Shared.names()}
   town, size = settings['map'], settings['image_size']
@@ -147,7 +147,7 @@ def define_config(
     config['server_log'] = logdir = files.expand(logdir)
     if not (config['log_folder'] or episode_log.FOLDER_VARIABLE in os.environ):
       config['log_folder'] = os.path.join(logdir, 'carla_log')
-  return env_config.complete(config)
+  return config
 
 
 def find_world(config: dict[str, Any]) -> str:

@@ -11,14 +11,9 @@ _WALLS = np.array([(196, 178, 150), (172, 112, 92), (150, 158, 170)], float)
 _POLE = (112, 104, 96)
 
 
-def place(lanes: lanes_lib.Lanes, seed: int = 0) -> boxes_lib.Boxes:
-  """Place poles and houses beside the lanes.
-
-  Args:
-    lanes: `Lanes` of the map.
-    seed: Seed of sizes and positions.
-  """
-  random = np.random.default_rng(seed)
+def place(lanes: lanes_lib.Lanes) -> boxes_lib.Boxes:
+  """Return poles and houses beside the lanes of a map, the same each time."""
+  random = np.random.default_rng(0)
   points = np.concatenate([x.points[:, :2] for x in lanes.all])
   poses, sizes, colours, labels = [], [], [], []
   for lane in lanes.all:

@@ -11,6 +11,7 @@ from planet.envs.carla import lanes as lanes_lib
 GRASS, ASPHALT, SHOULDER = (0, 32), (32, 48), (48, 56)
 WHITE, YELLOW = 56, 57
 _MARGIN = 30.0
+_MOST_PIXELS_PER_METRE = 8.0
 _MAX_PIXELS = 2**24
 _SHOULDER_WIDTH = 1.5
 _LINE = 0.15
@@ -22,24 +23,22 @@ class Texture:
 
   Args:
     lanes: `Lanes` of the map.
-    scale: Maximum number of pixels per metre; large maps use fewer, to limit
-      the texture to 16 MiB.
-    seed: Seed of the noise.
 
   Attributes:
     pixels: Entries of the palette, uint8 [height, width]; rows along y.
-    scale: Pixels per metre.
+    scale: Pixels per metre, at most 8; large maps have fewer, to limit the
+      texture to 16 MiB.
     origin: Coordinates of the first pixel in metres, x and y.
   """
 
-  def __init__(self, lanes: lanes_lib.Lanes, scale: float = 8.0, seed: int = 0):
+  def __init__(self, lanes: lanes_lib.Lanes):
     points = np.concatenate([x.points[:, :2] for x in lanes.all])
     low, high = points.min(0) - _MARGIN, points.max(0) + _MARGIN
     area = float(np.prod(high - low))
-    self.scale = min(scale, (_MAX_PIXELS / area) ** 0.5)
+    self.scale = min(_MOST_PIXELS_PER_METRE, (_MAX_PIXELS / area) ** 0.5)
     self.origin = low
     width, height = np.ceil((high - low) * self.scale).astype(int)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     self.pixels = _grass(random, height, width)
     self._noise = random.integers(0, 16, (256, 256), np.uint8)
     self._draw(lanes)

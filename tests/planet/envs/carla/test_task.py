@@ -54,7 +54,7 @@ def find_config(task):
   """Settings of `CarlaEnv`."""
   own = dict(task.settings)
   assert own.pop('action_repeat') == task.action_repeat
-  return settings.define_config(own, own.pop('logdir'))
+  return env_config.complete(settings.define_config(own, own.pop('logdir')))
 
 
 def test_lengths_and_sizes():
