@@ -147,7 +147,10 @@ def penalty_factor(change: tf.Tensor, target: float) -> tf.Tensor:
 
 
 def _estimate(episodes, value, config):
-  """Return and advantage [episodes, time], not normalized."""
+  """Return R and advantage A [episodes, time], not normalized.
+
+  A = R - V, or equations 11 and 12 of the paper with `gae_lambda`.
+  """
   reward, length = episodes.reward, episodes.length
   return_ = utility.discounted_return(reward, length, config.discount)
   if not config.gae_lambda:
@@ -179,6 +182,10 @@ def _shorten(episodes, return_, advantage, horizon):
 
 def _policy_loss(batch, output, penalty, config):
   """Parts of the policy loss of each episode, dict of tensors [episodes].
+
+  Equation 8 of the paper, negated, with the cutoff of batch PPO:
+
+    -mean(ratio A) + penalty KL + coef max(KL - threshold, 0)^2
 
   Sums over time are divided by the longest length, not by that of the
   episode, as in the original.

@@ -11,7 +11,7 @@ from planet.tools.overshooting import overshooting
 
 
 class Objective(NamedTuple):
-  """Scalar to minimise or maximise.
+  """Scalar to minimize or maximize.
 
   Attributes:
     name: Name of its loss scale.
@@ -76,8 +76,8 @@ def apply_optimizers(
 ) -> tuple[list[tf.Tensor], dict[str, tf.Tensor]]:
   """Update the model during the training phase.
 
-  The optimiser `main` minimises the sum of the losses that train the model.
-  Each other head has its own optimiser, configured like `main` unless the
+  The optimizer `main` minimizes the sum of the losses that train the model.
+  Each other head has its own optimizer, configured like `main` unless the
   configuration has an entry for it.
 
   Args:
@@ -85,10 +85,10 @@ def apply_optimizers(
     trainer: Object with `step`, `log` and `phase`.
     config: AttrDict with `optimizers`, `loss_scales` and `debug`.
     average: Function from gradients to their means over all processes, called
-      for one optimiser at a time.
+      for one optimizer at a time.
 
   Returns:
-    Tuple of a list of summaries and a dict from the name of the optimiser to
+    Tuple of a list of summaries and a dict from the name of the optimizer to
     the norm of the gradient before clipping.
   """
   values = [objective.value for objective in objectives]
