@@ -1,4 +1,4 @@
-"""Plot returns over environment steps, one line per group of runs.
+"""Plot returns over steps of training and evaluation, a line per group of runs.
 
 Example:
 
