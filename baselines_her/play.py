@@ -198,7 +198,7 @@ def run(argv: list[str] | None = None) -> int:
   def work() -> None:
     args = parse_args(argv)
     messages.set_up_logging()
-    with stopping.handle_signals('Stopping; press Ctrl-C again to exit.'):
+    with stopping.handle_signals('Stopping'):
       main(args)
 
   return entry.run(work)

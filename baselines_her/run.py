@@ -561,9 +561,7 @@ def run(argv: Sequence[str] | None = None) -> int:
       except subprocess.CalledProcessError as error:
         # The ranks have said why.
         return error.returncode
-      with stopping.handle_signals(
-        'Stopping after this cycle; press Ctrl-C again to exit at once.'
-      ):
+      with stopping.handle_signals('Stopping after this cycle'):
         tf.app.run(train, words)
     return None
 

@@ -31,7 +31,6 @@ _COUNTS = {
   'frame': '{:,} environment steps',
   'episode': '{:,} episodes',
 }
-_MESSAGE = 'Stopping after this cycle; press Ctrl-C again to exit at once.'
 
 
 class RunnerSettings(schema.Settings):
@@ -164,7 +163,7 @@ class Runner:
       self._progress = progress_lib.Progress(self._status, total, unit='cycles')
     asked = functools.partial(life.is_asked, comm)
     try:
-      with stopping.handle_signals(_MESSAGE):
+      with stopping.handle_signals('Stopping after this cycle'):
         list(life.run(self._run_epochs(), self._save_if_due, comm, asked))
         done = state['i_epoch'] >= settings.n_epochs
         if done:
@@ -200,7 +199,7 @@ class Runner:
     """Play as many episodes as the user asked for."""
     explorer, count = self.explorer['eval'], self.session.args.play_episodes
     try:
-      with stopping.handle_signals('Stopping; press Ctrl-C again to exit.'):
+      with stopping.handle_signals('Stopping'):
         explorer.reset()
         while not count or explorer.n_episode < count:
           explorer.update()

@@ -99,9 +99,7 @@ def on_close(function: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def handle_signals(
-  message: str = (
-    'Stopping after this step; press Ctrl-C again to exit at once.'
-  ),
+  what: str = 'Stopping after this step',
 ) -> Iterator[None]:
   """Turn each of `SIGNALS` into a request that `requested` reports.
 
@@ -114,8 +112,9 @@ def handle_signals(
   environments fork end with SIGTERM.
 
   Args:
-    message: Line that the first of several processes prints after a signal. A
-      launcher also sends one to the others when one of them has failed.
+    what: What the program does after a signal, and when. The first of several
+      processes prints it; a launcher also sends a signal to the others when one
+      of them has failed.
 
   Yields:
     Nothing.
@@ -133,7 +132,7 @@ def handle_signals(
   previous = {x: signal.signal(x, ignore) for x in numbers}
   previous_fd = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
   watcher = threading.Thread(
-    target=_watch, args=(receiver, numbers, message), daemon=True
+    target=_watch, args=(receiver, numbers, what), daemon=True
   )
   watcher.start()
   try:
@@ -184,7 +183,7 @@ def _leave_to_parent():
 os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-def _watch(receiver, numbers, message):
+def _watch(receiver, numbers, what):
   began = time.monotonic()
   while data := receiver.recv(1):
     number = data[0]
@@ -198,7 +197,8 @@ def _watch(receiver, numbers, message):
       replace_unread_output()
       if mpi.is_first():
         with contextlib.suppress(OSError):
-          print(f'\n{message}', file=sys.stderr, flush=True)
+          line = f'\n{what}; press Ctrl-C again to exit at once.'
+          print(line, file=sys.stderr, flush=True)
       threading.Thread(target=_outlive_readers, daemon=True).start()
 
 

@@ -299,7 +299,7 @@ def run(argv: list[str] | None = None) -> int:
 
   def work():
     args = parse_args(argv)
-    with stopping.handle_signals('Stopping; press Ctrl-C again to exit.'):
+    with stopping.handle_signals('Stopping'):
       main(args)
 
   return entry.run(work)

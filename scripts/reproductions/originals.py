@@ -45,7 +45,7 @@ def train(
   environ = machine.environ(PYTHONPATH=machine.ROOT, RCALL_NUM_CPU='1')
   start = machine.resolve(entry.python.split())
   command = [*start, '-W', 'ignore', '-c', code]
-  with stopping.handle_signals('Stopping the original.'):
+  with stopping.handle_signals('Stopping the original'):
     # In a new session, so that only this program receives Ctrl-C.
     process = subprocess.Popen(
       command, env=environ, cwd=folder, start_new_session=True
