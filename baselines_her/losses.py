@@ -67,7 +67,10 @@ def target_values(
 def critic_loss(
   batch: Batch, main: ActorCritic, target: ActorCritic, settings: Settings
 ) -> tf.Tensor:
-  """Define the mean of (y - Q(s, a))^2, where y has no gradient."""
+  """Define the mean of (y - Q(s, a))^2, where y has no gradient.
+
+  Equation 4 of Lillicrap et al.; y is equation 5 with target networks.
+  """
   wanted = tf.stop_gradient(target_values(batch, target, settings))
   return tf.reduce_mean(tf.square(wanted - main.Q_tf))
 
@@ -76,6 +79,8 @@ def actor_loss(
   main: ActorCritic, cloning: tf.Tensor | None, settings: Settings
 ) -> tf.Tensor:
   """Define the mean of -Q(s, pi(s)) with a penalty on large actions.
+
+  The gradient of the first part is equation 6 of Lillicrap et al.
 
   Args:
     main: Trained networks.

@@ -207,7 +207,10 @@ class TrainingGraph:
     return callables.make_function([values.stack()], inputs, self._sess)
 
   def _define_targets(self) -> list[Callable[[], None]]:
-    """Define the initialization and the updates of the target networks."""
+    """Define the initialization and the updates of the target networks.
+
+    theta' <- polyak theta' + (1 - polyak) theta
+    """
     polyak = self._settings.polyak
     copy, average = [], []
     for part in ('Q', 'pi'):

@@ -86,7 +86,7 @@ def _iterate(iteration, iterations, mean, stddev):
 
 
 def _draw(mean, stddev, amount, min_action, max_action):
-  """Draw candidates [batch * amount, horizon, actions] from the Gaussian."""
+  """Draw candidates [batch * amount, horizon, actions]; line 4 of the paper."""
   batch, *rest = shape(mean)
   noise = tf.random_normal(tf.stack([batch, amount] + rest))
   candidates = mean[:, None] + stddev[:, None] * noise
@@ -95,7 +95,19 @@ def _draw(mean, stddev, amount, min_action, max_action):
 
 
 def _fit(candidates, returns, topk):
-  """Compute mean and stddev of the best candidates per environment."""
+  """Compute mean and stddev of the best candidates; lines 7 and 8.
+
+  As in the original, the deviation is the root of the variance; the paper has
+  the mean of absolute differences.
+
+  Args:
+    candidates: Actions [batch * amount, horizon, actions].
+    returns: Predicted returns [batch, amount].
+    topk: Number of candidates to keep.
+
+  Returns:
+    Tuple of mean and stddev [batch, horizon, actions].
+  """
   batch, amount = shape(returns)
   _, best = tf.nn.top_k(returns, topk, sorted=False)
   best = tf.gather(candidates, best + tf.range(batch)[:, None] * amount)
@@ -105,6 +117,8 @@ def _fit(candidates, returns, topk):
 
 def _predict(cell, state, obs, actions):
   """Predict states [batch, time, ...] after each action, without observations.
+
+  Line 5 of the paper, from a sample of the posterior.
 
   Unrolls the loop, so that only state entries that the objective uses are kept.
   """

@@ -16,7 +16,7 @@ class RSSM(base.Base):
     s_t ~ q(s_t | h_t, o_t)                posterior
 
   Source: Hafner et al. (2019), Learning Latent Dynamics for Planning from
-  Pixels, arXiv:1811.04551, section 3.
+  Pixels, arXiv:1811.04551, section 3, equation 4.
 
   Args:
     state_size: Size of the stochastic state s.

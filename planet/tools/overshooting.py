@@ -25,7 +25,8 @@ def overshooting(
   posterior at t - 1 in e + 1 steps without observations. Entries beyond the end
   of their sequence are zero.
 
-  Source: latent overshooting, Hafner et al. (2019), arXiv:1811.04551.
+  Source: latent overshooting, Hafner et al. (2019), arXiv:1811.04551, section
+  4, equation 5. The loss, equation 7, is in `planet.training.objectives`.
 
   Args:
     cell: Model, see `planet.models.Base`.
