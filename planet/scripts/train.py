@@ -228,8 +228,8 @@ def check(args: Arguments, size: int = 1) -> Arguments:
       args, config=preset, params=params, objects={**args.objects, **objects}
     )
   if not folder.is_run(_find_first(args.logdir)):
-    params, _ = args.new
-    mpi.check_even(size, 'batch_shape[0]', params.batch_shape[0])
+    new, _ = args.new
+    mpi.check_even(size, 'batch_shape[0]', new.batch_shape[0])
   return args
 
 
