@@ -310,7 +310,7 @@ def _why_not(run, config, given, finished):
   if run.step >= total_steps(AttrDict({**stored, 'steps': steps})):
     if not folder.compare(stored, wanted, set(given) - {'steps'}):
       finished.append(run.folder)
-    return 'is finished (to train it for longer, raise --steps)'
+    return 'is finished (to train it for longer, raise total_env_steps)'
   return None
 
 
