@@ -11,6 +11,7 @@ Example:
 
 import contextlib
 import functools
+import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +22,7 @@ from agents.run.training import Training, check_arguments
 
 def train(
   env: Any = None,
-  logdir: str | None = None,
+  logdir: str | os.PathLike[str] | None = None,
   total_env_steps: float | None = None,
   config: str = 'default',
   params: Mapping[str, Any] | configs.Config | None = None,

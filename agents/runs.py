@@ -20,7 +20,7 @@ _FIXED = {x for x in configs.Config.names() if configs.Config.fixed(x)}
 
 def claim(
   name: str | None,
-  logdir: str | None = None,
+  logdir: str | os.PathLike[str] | None = None,
   timestamp: str | None = None,
   overrides: dict[str, Any] | None = None,
   trust: references.Trust = references.NOTHING,
@@ -54,7 +54,7 @@ def claim(
       argument, including the configuration, does not fit the stored run.
     EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
-  logdir = logdir and files.absolute(logdir)
+  logdir = files.absolute(logdir) if logdir else None
   path = logdir if logdir and folder.is_run(logdir) else None
   is_named = bool(name)
   if path and not name:

@@ -33,11 +33,6 @@ def train(
 ) -> Training:
   """Start or resume a training run.
 
-  Iterating over the training yields one record per epoch, a dict of `logdir` of
-  the run, `epoch`, starting at 1, `environment_steps` and `episodes` collected
-  for training, `updates`, `seconds` of the epoch, `loss/<name>` of the last
-  training batch, and mean `return` and `test_return` of finished episodes.
-
   Args:
     env: Task name; id of a gymnasium or PyBullet environment; picklable
       function that returns an environment; or an environment, which runs in
@@ -55,6 +50,13 @@ def train(
     seed: Seed of all random numbers.
     trust: Your modules that a stored run may import: a name or a list of names.
     verbose: Whether to print progress and messages.
+
+  Returns:
+    `Training`, an iterator of dicts, one per epoch: `logdir` of the run;
+    `epoch` from 1; `environment_steps` and `episodes` collected for training
+    so far; `updates` so far; `seconds` of the epoch; `loss/<name>` of the last
+    training batch; and mean `return` and `test_return` of finished episodes,
+    which are missing if none has ended.
 
   Raises:
     UsageError: If the parameters are wrong; while training, if they do not fit
