@@ -28,11 +28,11 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     dest='systems',
     action='append',
     choices=list(contract.SYSTEMS),
-    help='system to check for; may be repeated (default: all)',
+    help='system to check for; may be repeated (default all)',
   )
   text = 'arguments of the environment as a YAML mapping'
   add('--settings', default='{}', help=text)
-  add('--seed', type='seed', default=0, help='random seed (default: 0)')
+  add('--seed', type='seed', default=0, help='random seed')
   args = parser.parse_args(argv)
   args.settings = schema.parse_mapping(args.settings, 'settings', '{map: loop}')
   return args

@@ -100,14 +100,11 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     UsageError: If a value is not allowed, or the file is not writable.
   """
   parser = entry.Parser(prog='her-record', description=__doc__)
-  text = '.npz file to write (default %(default)s)'
-  parser.add_argument('--out', default='data_fetch_random_100.npz', help=text)
-  for name, kind, default, text in (
-    ('--num_episodes', 'positive', 100, 'episodes to record'),
-    ('--seed', 'seed', 0, 'random seed'),
-  ):
-    text += ' (default %(default)s)'
-    parser.add_argument(name, type=kind, default=default, help=text)
+  add = parser.add_argument
+  add('--out', default='data_fetch_random_100.npz', help='.npz file to write')
+  text = 'episodes to record'
+  add('--num_episodes', type='positive', default=100, help=text)
+  add('--seed', type='seed', default=0, help='random seed')
   args = parser.parse_args(argv)
   if not args.out.endswith('.npz'):
     raise errors.UsageError(

@@ -79,9 +79,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
   parser = entry.Parser(prog='her-plot', description=__doc__)
   add = parser.add_argument
   add('folders', nargs='+', help='folders to search for runs')
-  add('--out', default='.', help='folder to write figures to (default .)')
-  text = 'x-axis (default epoch)'
-  add('--axis', choices=list(_AXES), default='epoch', help=text)
+  add('--out', default='.', help='folder to write figures to')
+  add('--axis', choices=list(_AXES), default='epoch', help='x-axis')
   add('--smooth', type=int, default=0, help='1 smooths the curves')
   text = 'CSV file of a curve to add, with the columns of results/reference'
   add('--reference', default=None, help=text)

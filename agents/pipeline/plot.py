@@ -22,7 +22,7 @@ from agents.run import entry, errors, files, plot
 
 _AXES = {
   'epoch': 'Epoch',
-  'frame': 'Environment frames',
+  'frame': 'Environment steps',
   'episode': 'Episodes',
   'clock': 'Time [s]',
 }
@@ -245,9 +245,11 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('sessions', nargs='*', metavar='SESSION', help='runs of one experiment')
   text = 'runs of another experiment; repeatable'
   add('--group', nargs='+', metavar='SESSION', action='append', help=text)
-  add('--output', metavar='FOLDER', help='folder for figures (plots/)')
-  add('--keyx', choices=_AXES, default='epoch', help='x-axis (epoch)')
-  add('--names', nargs='+', metavar='GLOB', help='variables to plot (all)')
+  add('--output', metavar='FOLDER', help='folder for figures (default plots/)')
+  add('--keyx', choices=_AXES, default='epoch', help='x-axis')
+  add(
+    '--names', nargs='+', metavar='GLOB', help='variables to plot (default all)'
+  )
   text = 'points to average'
   add('--window', type='positive', default=1, metavar='N', help=text)
   return parser.parse_args(argv)

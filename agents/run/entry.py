@@ -41,18 +41,29 @@ _NO_MEMORY = (
 _NO_TEMPORARY = 'No usable temporary directory'
 
 
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+  """Adds defaults to the meanings of arguments that do not tell them."""
+
+  def _get_help_string(self, action):
+    text, default = action.help or '', action.default
+    is_flag = default is False or default == argparse.SUPPRESS
+    if is_flag or default in (None, '', []) or 'default' in text:
+      return text
+    return f'{text} (default %(default)s)'
+
+
 class Parser(argparse.ArgumentParser):
   """Command line parser that raises `UsageError`.
 
   The description is printed unchanged, so it can be a program's docstring. The
-  epilog may be a function that `--help` calls. Argument types may be `seed`,
-  `count`, `positive` and `rate` from `agents.run.schema`, and `path`, which is
-  not empty, see `agents.run.files.expand`.
+  epilog may be a function that `--help` calls, which also tells defaults.
+  Argument types may be `seed`, `count`, `positive` and `rate` from
+  `agents.run.schema`, and `path`, which is not empty, see
+  `agents.run.files.expand`.
   """
 
   def __init__(self, **options: Any) -> None:
-    formatter = argparse.RawDescriptionHelpFormatter
-    super().__init__(**{'formatter_class': formatter, **options})
+    super().__init__(**{'formatter_class': _Formatter, **options})
     for name in ('count', 'positive', 'rate', 'seed'):
       parse = functools.partial(_parse, getattr(schema, name.capitalize()))
       self.register('type', name, functools.partial(_convert, parse))

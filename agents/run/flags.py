@@ -195,8 +195,6 @@ def add_arguments(
     if kind is bool:
       parser.add_argument(flag, action='store_true', help=text)
       continue
-    if default not in ('', None, []):
-      text += f' (default {default})'
     how: dict[str, Any] = {'type': kind}
     if kind is list:
       how = {'action': 'extend', 'nargs': '+'}
