@@ -44,6 +44,17 @@ def test_signal_is_a_request(number):
   assert signal.getsignal(number) == before
 
 
+@pytest.mark.parametrize('rank, said', [('0', True), ('1', False)])
+def test_first_of_several_processes_tells(rank, said, monkeypatch, capsys):
+  """A launcher ends the others when one has failed."""
+  monkeypatch.setenv('OMPI_COMM_WORLD_SIZE', '2')
+  monkeypatch.setenv('OMPI_COMM_WORLD_RANK', rank)
+  with stopping.handle_signals('message'):
+    signal.raise_signal(signal.SIGTERM)
+    assert stopping._requested.wait(30)
+  assert ('message' in capsys.readouterr().err) is said
+
+
 @pytest.mark.parametrize(
   'number, code', [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
