@@ -184,23 +184,21 @@ def to_bytes(image: np.ndarray, space: Any) -> np.ndarray:
   is_bytes = np.dtype(space.dtype) == np.uint8
   if is_bytes and image.dtype.kind != 'f':
     return with_known_dtype(image).astype(np.uint8)
+  low, high = float(space.low.min()), float(space.high.max())
   if is_bytes:
-    low, high, margin = 0.0, 255.0, 0.0
-    # Fractions of at most 1 would be black.
-    fits = image.max() > 1 or np.all(image == np.rint(image))
-  else:
-    low, high = float(space.low.min()), float(space.high.max())
-    # Rounding may lead this far out of the bounds.
-    margin = (high - low) / 255
-    fits = True
-  if not (fits and low - margin <= image.min() <= image.max() <= high + margin):
+    low, high = 0.0, 255.0
+  # Rounding may lead this far out of the bounds.
+  margin = (high - low) / 255
+  fits = low - margin <= image.min() <= image.max() <= high + margin
+  # Fractions of at most 1 would be black bytes.
+  if is_bytes and image.max() <= 1 and np.any(image != np.rint(image)):
+    fits = False
+  if not fits:
     raise BadImage(
       f'An observed image of {image.dtype} has values from {image.min():g} to '
       f'{image.max():g}, but its space declares {low:g} to {high:g}; make them '
       'match.'
     )
-  if is_bytes:
-    return image.astype(np.uint8)
   image = (image.astype(np.float64) - low) * (255 / max(high - low, 1e-12))
   return np.rint(np.clip(image, 0, 255)).astype(np.uint8)
 
