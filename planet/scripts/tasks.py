@@ -14,12 +14,12 @@ from agents.envs import adapters, declared, opengl
 from agents.run import errors
 from planet.envs import constructors, dummy_env, gym_pixels, suite
 from planet.envs.constructors import Task
-from planet.scripts import added, parameters, table
+from planet.scripts import added, parameters, renamed, table
 from planet.scripts.parameters import Parameters
 from planet.tools.attr_dict import AttrDict
 
 _EPISODE_STEPS = 1000
-# Parameters that tasks depend on, without settings of environments.
+# Parameters that all tasks depend on, and those that only driving has.
 _READ = (
   'action_repeat',
   'batch_shape',
@@ -30,6 +30,7 @@ _READ = (
   'observations',
   'state_diagnostics',
 )
+_READ_TO_DRIVE = (*_READ, 'env', *renamed.NAMES)
 
 
 def define_all(
@@ -176,7 +177,8 @@ def _call(name, params):
 def _call_row(name, config, params):
   """Return the task of a row of the table, in the original's form."""
   given = {**config, **params}
-  given = {x: given[x] for x in _READ if given.get(x) is not None}
+  read = _READ_TO_DRIVE if name == renamed.TASK else _READ
+  given = {x: given[x] for x in read if given.get(x) is not None}
   values = parameters.build('default', {**given, 'tasks': [name]})
   return _define_row(name, table.TABLE[name], values)
 
@@ -199,14 +201,7 @@ def end_early(task: Task) -> Task:
   return task._replace(env_ctor=functools.partial(make, min_length=0))
 
 
-# For functions that users add. A row of `module:id` has settings, which belong
-# to a run.
-globals().update(
-  {
-    x: functools.partial(_call_row, x)
-    for x, y in table.TABLE.items()
-    if ':' not in y.task
-  }
-)
+# For functions that users add.
+globals().update({x: functools.partial(_call_row, x) for x in table.TABLE})
 # For `added.find`: other values of these names are from users.
 _OURS = dict(globals())

@@ -108,6 +108,20 @@ def test_functions(monkeypatch):
     define('define_all')
 
 
+def test_driving_is_a_function():
+  """With the settings of its environment, under either name."""
+  task = tasks.carla(
+    {'max_length': 60}, {'carla_size': 64, 'action_repeat': 2}
+  )
+  assert (task.name, task.max_length) == ('carla', 30)
+  assert task.state_components == ['reward', 'state']
+  assert task.env_ctor.keywords['settings']['image_size'] == 64
+  task = tasks.carla({}, {'env': {'max_length': 60}})
+  assert task.max_length == 60
+  with pytest.raises(errors.UsageError, match='carla_size.* is 65'):
+    tasks.carla({}, {'carla_size': 65})
+
+
 class Own:
   """Makes tasks of `make_short`; has other names of arguments."""
 
