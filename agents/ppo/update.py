@@ -20,6 +20,8 @@ Episodes = collections.namedtuple(
 _Batch = collections.namedtuple(
   '_Batch', 'observ, action, policy, return_, advantage, mask, length, horizon'
 )
+# Factor between two values of the penalty.
+_STEP = 1.5
 
 
 def define_update(
@@ -142,8 +144,8 @@ def penalty_factor(change: tf.Tensor, target: float) -> tf.Tensor:
   Returns:
     1.5 above 1.3 times the target, 1 / 1.5 below 0.7 times, otherwise 1.
   """
-  smaller = tf.where(change < 0.7 * target, 1 / 1.5, 1.0)
-  return tf.where(change > 1.3 * target, 1.5, smaller)
+  smaller = tf.where(change < 0.7 * target, 1 / _STEP, 1.0)
+  return tf.where(change > 1.3 * target, _STEP, smaller)
 
 
 def _estimate(episodes, value, config):
@@ -292,8 +294,10 @@ def _adjust_penalty(penalty, change, moved, config):
   check = tf.py_func(graph_errors.remember(_check_moved), [moved], [])
   before = tf.identity(penalty)
   factor = penalty_factor(change, config.kl_target)
+  # A product with 1 / 1.5 would differ from the original's quotient.
+  after = tf.where(factor < 1, before / _STEP, before * factor)
   with tf.control_dependencies([check]):
-    assign = penalty.assign(before * factor).op
+    assign = penalty.assign(after).op
   with tf.control_dependencies([assign]):
     return tf.summary.merge(
       [

@@ -12,6 +12,7 @@ import pytest
 from agents.ppo import update as update_lib
 from agents.ppo import utility
 from agents.ppo.normalize import StreamingNormalize
+from agents.tools import attr_dict
 from agents.tools.tf1 import tf
 from tests import golden, graphs
 from tests.agents.ppo import recorded
@@ -199,3 +200,19 @@ def test_penalty_factor(change, factor):
   """Just below and above both limits around a target of 0.01."""
   result = graphs.evaluate(update_lib.penalty_factor(tf.constant(change), 0.01))
   np.testing.assert_allclose(result, factor, rtol=1e-6)
+
+
+def test_penalty_is_divided():
+  """To the bit: a product with 1 / 1.5 differs from the second step on."""
+  config = attr_dict.AttrDict(kl_target=0.01)
+  with graphs.session() as sess:
+    penalty = tf.Variable(1.0, use_resource=True)
+    adjust = update_lib._adjust_penalty(
+      penalty, tf.constant(0.0), tf.constant(1.0), config
+    )
+    sess.run(penalty.initializer)
+    expected = np.float32(1)
+    for _ in range(8):
+      sess.run(adjust)
+      expected /= np.float32(1.5)
+      assert sess.run(penalty) == expected
