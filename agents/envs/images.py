@@ -306,14 +306,14 @@ def with_known_dtype(image: Any) -> np.ndarray:
 
 
 def convert(image: np.ndarray, dtype: Any) -> np.ndarray:
-  """Return an image as bytes, or as float32 in [0, 1].
+  """Return an image as bytes, or as floats in [0, 1].
 
   Floats are multiplied by 255 and truncated to bytes, as in the original; bytes
   are divided by 255 to become floats.
 
   Args:
     image: Rendered image.
-    dtype: `np.uint8` or `np.float32`.
+    dtype: `np.uint8`, `np.float32` or `np.float64`.
 
   Raises:
     BadImage: If the image has another dtype, or floats that are not within [0,
@@ -329,7 +329,7 @@ def convert(image: np.ndarray, dtype: Any) -> np.ndarray:
         f'{image.max():g}; return values from 0 to 1, or uint8 images.'
       )
     return scaled.astype(dtype)
-  if image.dtype == np.uint8 and dtype == np.float32:
+  if image.dtype == np.uint8 and dtype in (np.float32, np.float64):
     return image.astype(dtype) / 255
   raise BadImage(
     f'Cannot convert images from {image.dtype} to {np.dtype(dtype)}; return '

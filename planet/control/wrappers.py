@@ -247,7 +247,7 @@ class PixelObservations(ChangeObservation):
   Args:
     env: Environment with a Dict space and `render('rgb_array')`.
     size: Height and width of the image in pixels.
-    dtype: `np.uint8` for [0, 255] or `np.float32` for [0, 1].
+    dtype: `np.uint8` for [0, 255], `np.float32` or `np.float64` for [0, 1].
     key: Key of the image in the observation.
     channels: Number of channels that the environment renders.
 
@@ -274,7 +274,7 @@ class PixelObservations(ChangeObservation):
     self._dtype = np.dtype(dtype)
     self._key, self._channels = key, channels
     shape = (*size, channels)
-    high = {np.dtype(np.uint8): 255, np.dtype(np.float32): 1.0}[self._dtype]
+    high = {'uint8': 255, 'float32': 1.0, 'float64': 1.0}[self._dtype.name]
     image = spaces.box(np.zeros(shape), np.full(shape, high), self._dtype)
     self.observation_space = spaces.dictionary({**parts, key: image})
 

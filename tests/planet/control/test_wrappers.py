@@ -148,10 +148,12 @@ def test_pixels(name, dtype):
   ]
 
 
-def test_pixels_as_floats():
-  env = wrappers.PixelObservations(make(), (6, 8), np.float32)
+@pytest.mark.parametrize('dtype', [np.float32, np.float64])
+def test_pixels_as_floats(dtype):
+  env = wrappers.PixelObservations(make(), (6, 8), dtype)
   image = env.reset()['image']
-  golden.assert_close(image, env.render() / np.float32(255))
+  assert image.dtype == dtype
+  golden.assert_close(image, env.render() / dtype(255))
   assert env.observation_space.spaces['image'].contains(image)
 
 
