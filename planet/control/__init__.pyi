@@ -1,6 +1,6 @@
 from agents.envs.batch_env import BatchEnv as BatchEnv
-from agents.tools.in_graph_batch_env import InGraphBatchEnv as InGraphBatchEnv
 from planet.control.dummy_env import DummyEnv as DummyEnv
+from planet.control.in_graph_batch_env import InGraphBatchEnv as InGraphBatchEnv
 from planet.control.mpc_agent import MPCAgent as MPCAgent
 from planet.control.random_episodes import random_episodes as random_episodes
 from planet.control.simulate import simulate as simulate

@@ -12,8 +12,8 @@ from agents.run import progress, stopping
 from agents.tools import nested
 from agents.tools import simulate as simulate_batch
 from agents.tools.attr_dict import AttrDict
-from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.tf1 import tf
+from planet.control.in_graph_batch_env import InGraphBatchEnv
 from planet.control.mpc_agent import MPCAgent
 from planet.envs.seeding import seeded_constructor
 from planet.tools.gif_summary import gif_summary as define_gif_summary
@@ -107,7 +107,7 @@ def collect_rollouts(
     env_ctor, num_agents, isolate_envs, agent_config.get('seed')
   )
   watched.duration, watched.name = duration, name
-  env = InGraphBatchEnv(watched, initial_done=False)
+  env = InGraphBatchEnv(watched)
   agent = MPCAgent(env, step, False, False, agent_config)
 
   def simulate_fn(unused_last, index):

@@ -78,7 +78,7 @@ def test_modules_that_moved(name):
     ('planet.control.batch_env.BatchEnv', 'agents.tools.BatchEnv'),
     (
       'planet.control.in_graph_batch_env.InGraphBatchEnv',
-      'agents.tools.InGraphBatchEnv',
+      'planet.control.InGraphBatchEnv',
     ),
     ('planet.scripts.train.main', None),
     ('planet.models.RSSM', None),

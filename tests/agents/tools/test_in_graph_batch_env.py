@@ -8,12 +8,13 @@ from agents.envs.batch_env import BatchEnv
 from agents.tools import graph_errors, wrappers
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
 from agents.tools.tf1 import tf
+from planet import control
 from tests import graphs, scripted_envs
 
 
-def make(*lengths, cls=scripted_envs.EchoEnv, **kwargs):
+def make(*lengths, cls=scripted_envs.EchoEnv):
   envs = [wrappers.ConvertTo32Bit(cls(x)) for x in lengths]
-  return InGraphBatchEnv(BatchEnv(envs, blocking=True), **kwargs)
+  return InGraphBatchEnv(BatchEnv(envs, blocking=True))
 
 
 def test_step_and_reset():
@@ -80,8 +81,14 @@ def test_dictionaries_are_refused():
     make(1, cls=scripted_envs.ScriptedEnv)
 
 
-def test_initial_done():
-  assert not graphs.evaluate(make(1, initial_done=False).done).any()
+@pytest.mark.parametrize(
+  'make_env, done',
+  [(InGraphBatchEnv, True), (control.InGraphBatchEnv, False)],
+)
+def test_initial_done(make_env, done):
+  """True in the original of PPO, False in that of PlaNet."""
+  envs = [scripted_envs.VectorEnv()]
+  assert graphs.evaluate(make_env(BatchEnv(envs, True)).done).tolist() == [done]
 
 
 def test_errors_of_environments_come_out_of_the_graph():

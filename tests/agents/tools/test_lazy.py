@@ -63,8 +63,11 @@ def test_one_home_for_one_concept():
     assert getattr(planet.tools, name) is getattr(agents.tools, name)
   # The same dictionary, strict by default.
   assert issubclass(planet.tools.AttrDict, agents.tools.AttrDict)
-  for name in ('BatchEnv', 'InGraphBatchEnv'):
-    assert getattr(planet.control, name) is getattr(agents.tools, name)
+  assert planet.control.BatchEnv is agents.tools.BatchEnv
+  # The same class, with PlaNet's first done flags.
+  assert issubclass(
+    planet.control.InGraphBatchEnv, agents.tools.InGraphBatchEnv
+  )
   for name in ('ActionRepeat', 'ConvertTo32Bit', 'Async'):
     wrapper = getattr(planet.control.wrappers, name)
     assert wrapper is getattr(agents.tools.wrappers, name)
