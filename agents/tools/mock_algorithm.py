@@ -24,8 +24,8 @@ class MockAlgorithm:
   ) -> tuple[tf.Tensor, tf.Tensor]:
     space = self._envs[0].action_space
     shape = tf.concat([tf.shape(indices), space.shape], 0)
-    low, high = float(space.low.min()), float(space.high.max())
-    return tf.random_uniform(shape, low, high), tf.constant('')
+    share = tf.random_uniform(shape)
+    return share * (space.high - space.low) + space.low, tf.constant('')
 
   def experience(
     self, unused_indices: tf.Tensor, *unused_transition: tf.Tensor

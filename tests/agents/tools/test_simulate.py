@@ -1,7 +1,10 @@
 """Steps of environments and algorithm, with exact counts."""
 
+import types
+
 import numpy as np
 
+from agents.envs import spaces
 from agents.envs.batch_env import BatchEnv
 from agents.tools import simulate, wrappers
 from agents.tools.in_graph_batch_env import InGraphBatchEnv
@@ -43,6 +46,17 @@ def test_forced_reset():
   assert [env.steps for env in envs] == [[1] * 4, [1, 1, 2], [1, 1, 2]] + [
     [1, 1, 2]
   ]
+
+
+def test_mock_actions():
+  """Uniform within the bounds of each dimension."""
+  low, high = np.float32([-1, 2, 5]), np.float32([0, 2.5, 9])
+  env = types.SimpleNamespace(action_space=spaces.box(low, high))
+  actions, _ = MockAlgorithm([env]).perform(tf.range(1000), None)
+  actions = graphs.evaluate(actions)
+  assert actions.dtype == np.float32
+  assert ((low <= actions) & (actions <= high)).all()
+  np.testing.assert_allclose(actions.mean(0), (low + high) / 2, atol=0.2)
 
 
 class Recorder(MockAlgorithm):
