@@ -3,6 +3,7 @@
 import concurrent.futures
 import io
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -61,6 +62,35 @@ def test_repeated_epochs_in_tensorboard(tmp_path):
       logger.logkv('epoch', epoch)
       logger.dumpkvs()
   assert len(logger.read_tb(str(tmp_path / 'tb'))) == 4
+
+
+@pytest.mark.parametrize(
+  'rank, formats, names',
+  [
+    (0, None, ['log.txt', 'progress.csv']),
+    (0, 'json,csv', ['progress.csv', 'progress.json']),
+    (0, '', []),
+    (2, None, ['log-rank002.txt']),
+    (2, 'csv', ['progress-rank002.csv']),
+  ],
+)
+def test_outputs_of_the_environment(
+  rank, formats, names, monkeypatch, tmp_path
+):
+  """Ranks after the first have a variable, a default and names of their own."""
+  variables = ['OPENAI_LOG_FORMAT', 'OPENAI_LOG_FORMAT_MPI']
+  for name in variables:
+    monkeypatch.delenv(name, raising=False)
+  if formats is not None:
+    monkeypatch.setenv(variables[rank > 0], formats)
+  monkeypatch.setenv('OPENAI_LOGDIR', str(tmp_path))
+  comm = types.SimpleNamespace(Get_rank=lambda: rank)
+  monkeypatch.setattr(mpi, 'world', lambda: comm)
+  with logger.scoped_configure():
+    assert logger.get_dir() == str(tmp_path)
+    logger.logkv('a', 1)
+    logger.dumpkvs()
+  assert sorted(x.name for x in tmp_path.iterdir()) == names
 
 
 def test_levels_and_terminal(capsys, tmp_path):
