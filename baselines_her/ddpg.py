@@ -39,7 +39,8 @@ class DDPG:
     **kwargs: Settings; other arguments of the original have no effect.
 
   Attributes:
-    settings: The `Settings`, which are also attributes of the agent.
+    settings: The `Settings`, which are also attributes of the agent, as all of
+      the other arguments are.
     max_u, clip_return: Limits of actions and values, as numbers.
     sess: Session of the networks.
     main, target: Trained networks and target networks.
@@ -75,7 +76,9 @@ class DDPG:
     self.settings, self.input_dims, self.info = settings, dict(dims), info or {}
     self.max_u, self.clip_return = settings.action_limit, settings.return_limit
     self.dimo, self.dimg, self.dimu = (dims[key] for key in 'ogu')
-    self._subtract_goals = subtract_goals
+    self.subtract_goals, self.reuse = subtract_goals, reuse
+    self.sample_transitions = sample_transitions
+    vars(self).update(kwargs)
     self._updates = 0
     scope = f'{settings.scope}/'
     taken = tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES, scope)
@@ -327,7 +330,7 @@ class DDPG:
     return {
       'settings': self.settings.to_plain(),
       'dims': self.input_dims,
-      'subtract_goals': self._subtract_goals,
+      'subtract_goals': self.subtract_goals,
       'info': self.info,
       'tf': self.sess.run(self._graph.variables),
     }
@@ -354,7 +357,7 @@ class DDPG:
   ) -> tuple[np.ndarray, np.ndarray]:
     settings = self.settings
     if settings.relative_goals:
-      g = self._subtract_goals(
+      g = self.subtract_goals(
         g.reshape(-1, self.dimg), ag.reshape(-1, self.dimg)
       ).reshape(g.shape)
     return clip(o, settings.clip_obs), clip(g, settings.clip_obs)

@@ -81,7 +81,7 @@ class HER(TrainedAgent):
     policy, space = self.policy, self.action_space
     settings, net = policy.settings, policy.main
     relative = settings.relative_goals
-    if relative and policy._subtract_goals is not util.simple_goal_subtract:
+    if relative and policy.subtract_goals is not util.simple_goal_subtract:
       raise errors.UsageError(
         'Goals of this policy are subtracted by a function of its training, '
         'which is not part of its graph, so it cannot be exported.'

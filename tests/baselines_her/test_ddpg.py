@@ -8,7 +8,7 @@ import pytest
 
 from agents.run import mpi as mpi_lib
 from agents.tools.tf1 import tf
-from baselines_her import ddpg, demonstrations, mpi
+from baselines_her import ddpg, demonstrations, mpi, util
 from tests import golden, processes
 from tests.baselines_her import toy
 
@@ -324,6 +324,18 @@ def test_small_batches_without_demonstrations():
     fill(policy, data)
     assert np.isfinite(policy.train()[0])
     assert policy.demo_buffer is None
+
+
+def test_arguments_are_attributes():
+  """All of them, as subclasses of the original's agent expect."""
+  data = toy.load('ddpg_plain')
+  with toy.session():
+    policy = toy.make_policy(data, use_mpi=True)
+  assert policy.use_mpi is True and policy.reuse is False
+  assert policy.subtract_goals is util.simple_goal_subtract
+  assert policy.sample_transitions is policy.buffer.sample_transitions
+  assert policy.input_dims['o'] == policy.dimo
+  assert policy.info == {} and policy.batch_size == policy.settings.batch_size
 
 
 def test_ready_buffer():
