@@ -15,7 +15,15 @@ from typing import Any, TypeVar
 import gymnasium
 import numpy as np
 
-from agents.envs import adapters, contract, guard, images, interfaces, spaces
+from agents.envs import (
+  adapters,
+  contract,
+  guard,
+  images,
+  interfaces,
+  spaces,
+  wrappers,
+)
 from agents.run import errors, files, schema
 
 Agent = TypeVar('Agent', bound='TrainedAgent')
@@ -341,6 +349,7 @@ def evaluate(
 
   Raises:
     UsageError: If an argument is not valid, or the id is unknown.
+    EnvError: If the environment breaks its interface or raises an error.
   """
   if not hasattr(policy, 'predict'):
     raise errors.UsageError(
@@ -352,11 +361,16 @@ def evaluate(
     )
   seed = schema.convert(schema.Count | None, seed, "Argument 'seed'")
   own = not adapters.is_environment(env)
-  made = policy.make_env() if env is None else adapters.to_gymnasium(env)
-  env = policy._adapt(made) if isinstance(policy, TrainedAgent) else made
-  seeds = [seed, *[None] * (int(episodes) - 1)]
+  made = policy.make_env() if env is None else to_gymnasium(env)
+  name = guard.find_name(made) if env is None else adapters.name_of(env)
+  adapted = policy._adapt(made) if isinstance(policy, TrainedAgent) else made
+  guarded = wrappers.Guard(adapted, name)
+  if seed is not None:
+    guarded.seed(seed)
   try:
-    played = [_play(policy, env, x, deterministic) for x in seeds]
+    played = [
+      _play(policy, guarded, name, deterministic) for _ in range(int(episodes))
+    ]
   finally:
     if own:
       made.close()
@@ -366,28 +380,41 @@ def evaluate(
   )
 
 
-def _play(policy, env, seed, deterministic):
+def to_gymnasium(env: Any) -> gymnasium.Env:
+  """Create an environment with the interface of gymnasium.
+
+  Args:
+    env: See `adapters.create`.
+  """
+  if isinstance(env, gymnasium.Env):
+    return interfaces.lenient(env)
+  # Its results are checked before they are converted.
+  guarded = wrappers.Guard(adapters.create(env), adapters.name_of(env))
+  return adapters.AsGymnasium(guarded)
+
+
+def _play(policy, env, name, deterministic):
   """Play an episode; return its return, length and success.
 
   Repeats an episode whose info reports a failure of the environment.
   """
   if hasattr(policy, 'reset'):
     policy.reset()
-  (observation, info), state, done = env.reset(seed=seed), None, False
-  return_, length, fit = 0.0, 0, spaces.fitting(env.action_space)
+  observation, info, state, done = env.reset(), {}, None, False
+  return_, length = 0.0, 0
   while not done:
     action, state = policy.predict(
       observation, state=state, deterministic=deterministic
     )
-    observation, reward, terminated, truncated, info = env.step(fit(action))
-    done = terminated or truncated
+    observation, reward, done, info = env.step(action)
     if info.get('step_error'):
-      return _play(policy, env, None, deterministic)
-    return_ += np.asarray(reward, float).item()
+      return _play(policy, env, name, deterministic)
+    guard.check_finite(reward, 'reward', name)
+    return_ += float(reward)
     length += 1
   success = contract.find_success(info)
   if success is not None:
-    guard.check_finite(success, 'success', env)
+    guard.check_finite(success, 'success', name)
   return return_, length, success
 
 

@@ -660,17 +660,6 @@ def _find_function(name):
   return None if known else found
 
 
-def to_gymnasium(env: Any) -> gymnasium.Env:
-  """Create an environment with the interface of gymnasium.
-
-  Args:
-    env: See `create`.
-  """
-  if isinstance(env, gymnasium.Env):
-    return interfaces.lenient(env)
-  return AsGymnasium(create(env))
-
-
 def _make_gymnasium(env_id, kwargs):
   """Create an environment, which may have an older interface if it is a user's.
 

@@ -8,6 +8,7 @@ import pytest
 from gymnasium.envs.classic_control import PendulumEnv
 from gymnasium.envs.registration import EnvSpec
 
+from agents import evaluation
 from agents.envs import adapters, opengl, spaces
 from agents.run.errors import EnvError, UsageError
 from tests import processes, scripted_envs
@@ -277,7 +278,7 @@ def test_environments_of_whatever_kind():
     adapters.create(lambda: 3)
   several = gymnasium.make_vec('Pendulum-v1', 2, vectorization_mode='sync')
   with pytest.raises(UsageError, match='SyncVectorEnv steps several'):
-    adapters.to_gymnasium(several)
+    evaluation.to_gymnasium(several)
   with pytest.raises(UsageError, match='pass the object again'):
     adapters.create('<Pendulum-v1>')
 

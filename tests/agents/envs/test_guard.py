@@ -1,11 +1,13 @@
 """One sentence about each mistake of an environment."""
 
+import functools
 import sys
 
 import gymnasium
 import numpy as np
 import pytest
 
+from agents import evaluation
 from agents.envs import (
   adapters,
   batch_env,
@@ -191,6 +193,48 @@ def test_end_that_is_missing(make):
   env.reset()
   with pytest.raises(errors.EnvError, match='the end None in step 1'):
     env.step(ZEROS)
+
+
+class Modern(Scripted, gymnasium.Env):
+  """The same with the interface of gymnasium."""
+
+  def reset(self, *, seed=None, options=None):
+    return super().reset(), {}
+
+  def step(self, action):
+    observ, reward, done, info = super().step(action)
+    return observ, reward, done, False, info
+
+
+class Still:
+  """Policy of another library."""
+
+  def predict(self, observation, **kwargs):
+    return ZEROS, None
+
+
+@pytest.mark.parametrize('kind', ['object', 'function', 'gymnasium'])
+@pytest.mark.parametrize(
+  'transition, words',
+  [
+    (SystemExit(0), r'.* failed in step 2 with SystemExit\(0\)'),
+    ({0: np.zeros(3)}, r'.* of shape \(3,\) in step 2'),
+    ({1: None}, '.* returned reward None in step 2'),
+    ({1: np.ones(2)}, '.* returned reward array.* in step 2'),
+    ({1: np.nan}, 'NaN reward encountered in '),
+    ({2: None}, '.* returned the end None in step 2'),
+    ({3: None}, '.* returned info None in step 2'),
+  ],
+)
+def test_mistakes_during_evaluation(transition, words, kind):
+  """The same sentences; returns were NaN, or errors those of Python."""
+  env = Scripted(transition, BOX)
+  if kind == 'function':
+    env = functools.partial(Scripted, transition, BOX)
+  elif kind == 'gymnasium':
+    env = Modern(transition, BOX)
+  with pytest.raises(errors.EnvError, match=words):
+    evaluation.evaluate(Still(), env, episodes=1)
 
 
 @pytest.mark.parametrize(

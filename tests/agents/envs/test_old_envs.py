@@ -10,6 +10,7 @@ import pytest
 
 gym = pytest.importorskip('gym')
 
+from agents import evaluation  # noqa: E402
 from agents.envs import (  # noqa: E402
   adapters,
   batch_env,
@@ -202,7 +203,7 @@ class Alone(Unseeded):
 @pytest.mark.parametrize('inner', [old_envs.Renamed, 'Pendulum-v1'])
 def test_wrappers_with_older_interfaces(kind, inner):
   """Around whatever, below those of gymnasium, and in sessions."""
-  make = gymnasium.make if isinstance(inner, str) else adapters.to_gymnasium
+  make = gymnasium.make if isinstance(inner, str) else evaluation.to_gymnasium
   limited = lambda: gymnasium.wrappers.TimeLimit(kind(make(inner)), 5)
   wrapper = lambda env: gymnasium.wrappers.TimeLimit(kind(env), 5)
   for env in (
