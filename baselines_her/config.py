@@ -53,12 +53,11 @@ class Task:
     observ, reward, info = contract.try_step(env)
     self.dims = _measure(env, observ, info)
     self.reward_fun = find_reward(env)
-    compute = env.compute_reward
-    positive = reward > 0 or contract.has_positive_rewards(
-      compute, observ, info
+    positive = contract.has_positive_rewards(
+      env.compute_reward, observ, info, self.name
     )
     self.usual: dict[str, Any] = _find_limits(env.action_space)
-    if positive:
+    if reward > 0 or positive:
       self.usual['clip_pos_returns'] = False
     self.info = {
       'env_name': self.name,

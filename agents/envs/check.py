@@ -205,8 +205,9 @@ def _check_episode(env, env_id, subjects, report):
     for subject in subjects:
       if not report.problems[subject.system]:
         report.unseen += contract.find_unseen(subject.system, episode)
-    if report.problems.get('her') == []:
-      report.hints += _advise_her(env, observation, info, rewarded, episode)
+    if report.problems.get('her') == [] and not first_problem:
+      seen = observation, info, rewarded
+      report.hints += _advise_her(report, env, env_id, seen, episode)
   report.unseen = list(dict.fromkeys(report.unseen))
   if first_problem:
     for found in report.problems.values():
@@ -245,9 +246,13 @@ def _check_info(report, info, sizes, env_id, step):
       report.add('her', str(error))
 
 
-def _advise_her(env, observation, info, rewarded, episode):
-  """Return hints for HER after an episode."""
-  hints = []
+def _advise_her(report, env, env_id, seen, episode):
+  """Return hints for HER after an episode; adds what fails for reached goals.
+
+  Args:
+    seen: Last observation and info, and the highest reward.
+  """
+  hints, (observation, info, rewarded) = [], seen
   limit = contract.find_time_limit(env) or 0
   if episode.done and episode.length < limit:
     hints.append(
@@ -258,8 +263,14 @@ def _advise_her(env, observation, info, rewarded, episode):
     hints.append(
       "info has no 'is_success', so HER cannot report a success rate."
     )
-  compute = env.compute_reward
-  if rewarded > 0 or contract.has_positive_rewards(compute, observation, info):
+  try:
+    positive = contract.has_positive_rewards(
+      env.compute_reward, observation, info, env_id
+    )
+  except errors.EnvError as error:
+    report.add('her', str(error))
+    return hints
+  if rewarded > 0 or positive:
     hints.append(
       'Rewards can be above 0, so HER uses --clip_pos_returns=False.'
     )

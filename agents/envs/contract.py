@@ -175,7 +175,10 @@ def try_step(env: Any, name: Any = None) -> tuple[Any, float, dict[str, Any]]:
 
 
 def has_positive_rewards(
-  compute: Callable[..., Any], observation: dict, info: Mapping[str, Any]
+  compute: Callable[..., Any],
+  observation: dict,
+  info: Mapping[str, Any],
+  name: Any,
 ) -> bool:
   """Return whether rewards of a goal environment can be above 0.
 
@@ -186,13 +189,19 @@ def has_positive_rewards(
     compute: Function of batches of achieved goals, goals and infos to rewards.
     observation: Observation of a goal environment.
     info: Info of a step.
+    name: Name that the user gave.
+
+  Raises:
+    EnvError: If the function fails there, or does not return finite numbers.
   """
   achieved, desired = (observation[key] for key in GOAL_KEYS[1:])
   pairs = [(achieved, desired), (achieved, achieved), (desired, desired)]
   rows = {
     k: np.repeat([v], len(pairs), 0) for k, v in find_numbers(info).items()
   }
-  rewards = compute(*(np.array(x) for x in zip(*pairs)), rows)
+  with guard.explained(name, 'in compute_reward'):
+    rewards = compute(*(np.array(x) for x in zip(*pairs)), rows)
+  guard.check_rewards(rewards, len(pairs), name)
   return bool((np.asarray(rewards, float) > 0).any())
 
 

@@ -99,6 +99,17 @@ class Odd(gymnasium.Env):
     return value
 
 
+class Near(Odd):
+  """Rewards that goals have which are not reached."""
+
+  def compute_reward(self, achieved, desired, info):
+    distance = np.linalg.norm(achieved - desired, axis=-1)
+    if self._image == 'float64' and not np.all(distance):
+      raise ZeroDivisionError('distance')
+    with np.errstate(divide='ignore'):
+      return -np.log(distance)
+
+
 class Blind(gymnasium.Env):
   """Takes no render_mode."""
 

@@ -8,6 +8,8 @@ import pytest
 
 from agents import check_env
 from agents.envs import check, contract, opengl
+from agents.run import errors
+from baselines_her import config
 from tests import processes
 from tests.agents.envs import odd_gymnasium
 
@@ -89,6 +91,20 @@ def test_mistakes(mistake, system, sentence):
   report = check.check(env_id, [system])
   (found,) = report.problems[system]
   assert re.search(sentence, found), found
+
+
+@pytest.mark.parametrize(
+  'image, sentence',
+  [('uint8', 'a reward that is infinite'), ('float64', 'ZeroDivisionError')],
+)
+def test_rewards_of_reached_goals(image, sentence):
+  """No step shows them; the training refused what the check called ok."""
+  kind = odd_gymnasium.Near
+  env_id = odd_gymnasium.register('Near', kind=kind, goals=True, image=image)
+  (found,) = check.check(env_id, ['her']).problems['her']
+  assert sentence in found and 'compute_reward' in found
+  with pytest.raises(errors.EnvError, match=sentence):
+    config.Task(env_id)
 
 
 def test_numbers_that_come_later():
