@@ -84,7 +84,11 @@ def atomic_write(filename: str, mode: str = 'w') -> Iterator[IO[Any]]:
   Yields:
     The open file.
   """
-  with atomic_path(filename) as temporary, open(temporary, mode) as file_:
+  encoding = None if 'b' in mode else 'utf-8'
+  with (
+    atomic_path(filename) as temporary,
+    open(temporary, mode, encoding=encoding) as file_,
+  ):
     yield file_
 
 
@@ -173,7 +177,7 @@ def read_plain(filename: str) -> Any:
   """
   if not filename.endswith('.json'):
     return read_yaml(filename)
-  with open(expand(filename)) as file_:
+  with open(expand(filename), encoding='utf-8-sig') as file_:
     return json.load(file_)
 
 
@@ -184,7 +188,7 @@ def read_yaml(filename: str) -> Any:
     OSError: If there is no such file.
     ValueError: If it is not valid YAML.
   """
-  with open(expand(filename)) as file_:
+  with open(expand(filename), encoding='utf-8-sig') as file_:
     text = file_.read()
   if text.startswith('!!python/object'):
     from agents.run import released

@@ -54,6 +54,14 @@ def test_yaml_files(tmp_path):
     files.read_yaml(str(tmp_path / 'missing.yaml'))
 
 
+@pytest.mark.parametrize('name', ['file.yaml', 'file.json'])
+def test_files_of_an_editor(tmp_path, name):
+  """Some begin with a byte order mark, which json refused."""
+  path = tmp_path / name
+  path.write_bytes(b'\xef\xbb\xbf{"gr\xc3\xbcn": 1}\r\n')
+  assert files.read_plain(str(path)) == {'grün': 1}
+
+
 @pytest.mark.parametrize('name', ['a[1]', 'a\\b', 'gr\udcfcn'])
 def test_paths_that_tensorflow_cannot_read(name, tmp_path):
   with pytest.raises(errors.UsageError, match='cannot read files in'):
