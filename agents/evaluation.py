@@ -504,7 +504,7 @@ def _check_finite(value):
     with contextlib.suppress(TypeError, ValueError):
       value = value.astype(float)
   if value.dtype.kind == 'f' and (kind := guard.not_finite(value)):
-    raise ValueError(f'The observation is {kind}; give finite numbers.')
+    raise guard.BadNumber(f'The observation is {kind}; give finite numbers.')
 
 
 def take_row(observation: Any, space: gymnasium.Space, row: int) -> Any:

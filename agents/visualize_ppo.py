@@ -218,8 +218,10 @@ def _play(agent, env):
     steps = env.each('step', actions)
     observations, _, starts, infos = map(list, zip(*steps))
     for index in np.nonzero(starts)[0].tolist():
-      if 'episode' in infos[index]:
-        yield infos[index]['episode']
+      # Environments may use this name, too.
+      episode = infos[index].get('episode')
+      if isinstance(episode, dict) and 'video' in episode:
+        yield episode
       observations[index] = env[index].reset()
 
 

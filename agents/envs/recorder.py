@@ -89,6 +89,9 @@ class RecordEpisodes(Wrapper):
       not recorded.
     title: Title of a window that shows all episodes, None for no window.
     largest: See `Recorder`.
+
+  Raises:
+    BadNumber: If a reward is infinite or NaN.
   """
 
   def __init__(
@@ -122,6 +125,7 @@ class RecordEpisodes(Wrapper):
 
   def step(self, action: Any) -> tuple:
     observ, reward, done, info = self._env.step(action)
+    guard.check_finite(reward, 'reward', self._env)
     self._return += float(reward)
     if self._recorder.recording:
       self._recorder.add()

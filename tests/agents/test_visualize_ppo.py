@@ -10,6 +10,7 @@ import pytest
 from agents import train_ppo, utility, visualize_ppo
 from agents.envs import batch_env, video, window
 from agents.tools.tf1 import tf
+from tests import scripted_envs
 from tests.agents import training_runs
 
 
@@ -54,6 +55,26 @@ def test_videos_without_ffmpeg(finished, tmp_path, monkeypatch):
   )
   assert episode['video'] == str(tmp_path / 'agent1-episode-1.gif')
   assert os.path.getsize(episode['video']) > 1000
+
+
+class Counting(scripted_envs.ScriptedEnv):
+  """Uses a name of the recorder for something else."""
+
+  def step(self, action):
+    *others, info = super().step(action)
+    return *others, {**info, 'episode': 7}
+
+
+def test_infos_of_the_environment():
+  """Only recorded episodes count; the next one was taken for a record."""
+  made = functools.partial(Counting, 1, [1])
+  env = batch_env.VectorEnv([made] * 2)
+  agent = mock.Mock(observation_space=env.observation_space)
+  agent.predict.return_value = np.zeros([2, 1]), None
+  played = visualize_ppo._play(agent, env)
+  stopping = [False, False, True]
+  with mock.patch('agents.run.stopping.requested', lambda: stopping.pop(0)):
+    assert list(played) == []
 
 
 def test_own_visualize_function(finished, tmp_path):

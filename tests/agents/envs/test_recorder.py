@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from agents.envs import recorder, spaces, video
+from agents.run import errors
 from baselines_her import vec_env
 from tests import scripted_envs
 
@@ -54,6 +55,17 @@ def test_record_episodes(written):
   assert [x.get('episode') for x in infos] == [None] * 2 + [episode] + [
     None
   ] * 2
+
+
+def test_rewards_that_are_no_numbers(written):
+  """The return would be NaN, which JSON does not know."""
+  env = recorder.RecordEpisodes(
+    scripted_envs.ScriptedEnv(2, [1, np.nan]), ['one.mp4']
+  )
+  env.reset()
+  env.step(np.zeros(1))
+  with pytest.raises(errors.EnvError, match='NaN reward encountered in Scrip'):
+    env.step(np.zeros(1))
 
 
 @pytest.mark.parametrize(
