@@ -257,7 +257,7 @@ def annotate(episode: Any) -> np.ndarray:
       frame = np.concatenate([frame, above], 1)
       lines[0] += f'  reward {episode.rewards[index]:.2f}'
     if any(texts):
-      lines.append(texts[index] or '')
+      lines.append(str(texts[index] or ''))
     for line in lines:
       frame = video.caption(frame, line)
     results.append(frame)

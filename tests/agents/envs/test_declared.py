@@ -194,6 +194,9 @@ def test_videos_show_what_the_environment_offers():
   assert episode.env_steps == 20
   # Two lines of text.
   assert evaluate.annotate(episode).shape[1:] == (256 + 48, 256 + 256, 3)
+  with episode.unlocked:
+    episode.captions = (0.5,) * 20
+  assert evaluate.annotate(episode).shape[1:] == (256 + 48, 256 + 256, 3)
 
 
 @pytest.mark.slow
