@@ -348,7 +348,8 @@ def evaluate(
     `Evaluation`.
 
   Raises:
-    UsageError: If an argument is not valid, or the id is unknown.
+    UsageError: If an argument is not valid, the id is unknown, or the actions
+      of the policy are not those of the environment.
     EnvError: If the environment breaks its interface or raises an error.
   """
   if not hasattr(policy, 'predict'):
@@ -360,6 +361,10 @@ def evaluate(
       f'Cannot play {episodes!r:.80} episodes; give 1 or more.'
     )
   seed = schema.convert(schema.Count | None, seed, "Argument 'seed'")
+  if env is None and not hasattr(policy, 'make_env'):
+    raise errors.UsageError(
+      f'The policy {policy!r:.80} does not know its environment; give one.'
+    )
   own = not adapters.is_environment(env)
   made = policy.make_env() if env is None else to_gymnasium(env)
   name = guard.find_name(made) if env is None else adapters.name_of(env)
@@ -406,6 +411,7 @@ def _play(policy, env, name, deterministic):
     action, state = policy.predict(
       observation, state=state, deterministic=deterministic
     )
+    _check_action(action, env.action_space, name)
     observation, reward, done, info = env.step(action)
     if info.get('step_error'):
       return _play(policy, env, name, deterministic)
@@ -416,6 +422,19 @@ def _play(policy, env, name, deterministic):
   if success is not None:
     guard.check_finite(success, 'success', name)
   return return_, length, success
+
+
+def _check_action(action, space, name):
+  """Refuse actions of another kind, which NumPy would fit to the space."""
+  whole = np.asarray(action).dtype.kind in 'biu'
+  fits = whole if spaces.is_discrete(space) else True
+  if spaces.is_box(space):
+    fits = np.shape(action) == space.shape
+  if not fits:
+    raise errors.UsageError(
+      f'The policy chooses the action {action!r:.80}, but those of {name} are '
+      f'{space}; give an environment with the actions of its training.'
+    )
 
 
 def check_shape(

@@ -2,6 +2,7 @@
 
 import functools
 import sys
+from unittest import mock
 
 import gymnasium
 import numpy as np
@@ -235,6 +236,28 @@ def test_mistakes_during_evaluation(transition, words, kind):
     env = Modern(transition, BOX)
   with pytest.raises(errors.EnvError, match=words):
     evaluation.evaluate(Still(), env, episodes=1)
+
+
+@pytest.mark.parametrize(
+  'action, space',
+  [
+    (np.zeros(1), BOX),
+    (np.zeros([1, 2]), BOX),
+    (1, BOX),
+    (np.zeros(1), CHOICE),
+    (0.5, CHOICE),
+  ],
+)
+def test_policies_of_other_actions(action, space):
+  """NumPy repeats one number, and cuts another; the returns were wrong."""
+  policy = mock.Mock(spec=Still)
+  policy.predict.return_value = action, None
+  env = Scripted({}, BOX)
+  env.action_space = space
+  with pytest.raises(errors.UsageError, match='the actions of its training'):
+    evaluation.evaluate(policy, env, episodes=1)
+  with pytest.raises(errors.UsageError, match='not know its environment'):
+    evaluation.evaluate(policy)
 
 
 @pytest.mark.parametrize(
