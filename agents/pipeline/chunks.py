@@ -25,7 +25,9 @@ class Chunk:
   def put(self, time: int, key: str, values: Any) -> None:
     """Set the values [workers, ...] of a time index, or a single number."""
     values = np.asarray(values)
-    self._find(time, key, values.shape[1:], values.dtype)[:, time] = values
+    self._find(time, key, values.shape[1:], values.dtype)
+    self._arrays[key] = widened(self._arrays[key], values.dtype)
+    self._arrays[key][:, time] = values
 
   def put_row(self, time: int, key: str, worker: int, value: Any) -> None:
     """Set the value of a single worker unless its shape has changed."""
@@ -49,6 +51,18 @@ class Chunk:
     if key not in self._arrays:
       self._arrays[key] = _fill((self._workers, self._capacity, *shape), dtype)
     return self._arrays[key]
+
+
+def widened(array: np.ndarray, dtype: Any) -> np.ndarray:
+  """Return an array that holds numbers of a type, the same one if it does.
+
+  The first numbers decide on the type of an array, and may happen to be whole.
+  """
+  # Rounding to another size of floats is what the first ones ask for.
+  rule = 'safe' if array.dtype.kind in 'biu' else 'same_kind'
+  if np.can_cast(dtype, array.dtype, rule):
+    return array
+  return array.astype(np.result_type(array, dtype))
 
 
 def _fill(shape, dtype):

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.pipeline import base
+from agents.pipeline import base, chunks
 from agents.run import errors, references, schema
 
 
@@ -150,5 +150,6 @@ class EpisodeMemory(base.MemoryBase):
         'environment to it.'
       )
     for key, rows in self._rows.items():
-      rows[worker, first:last] = chunk[key][worker, begin:end]
+      self._rows[key] = chunks.widened(rows, chunk[key].dtype)
+      self._rows[key][worker, first:last] = chunk[key][worker, begin:end]
     self._lengths[worker] = last

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.pipeline import base
+from agents.pipeline import base, chunks
 from agents.run import errors, references, schema
 
 
@@ -118,6 +118,7 @@ class RingMemory(base.MemoryBase):
     for key, value in chunk.items():
       if key not in self._arrays:
         self._allocate(key, value)
+      self._arrays[key] = chunks.widened(self._arrays[key], value.dtype)
       self._arrays[key][:, index] = value
     for key in self._arrays.keys() - chunk.keys():
       self._arrays[key][:, index] = fill_value(self._arrays[key].dtype)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agents.pipeline import memory
+from agents.pipeline import chunks, episodes, memory
 from agents.run import errors
 from tests import golden
 from tests.agents.pipeline import sessions
@@ -105,6 +105,40 @@ def test_late_and_missing_keys(session):
   np.testing.assert_array_equal(stored['/f'][1], expected)
   np.testing.assert_array_equal(stored['/b'][1], np.array(expected) == 1)
   assert stored['/b'].dtype == bool
+
+
+@pytest.mark.parametrize(
+  'first, later, kind',
+  [
+    (0, 0.5, np.float64),
+    (np.int8(0), 300, np.int64),
+    (True, 2, np.int64),
+    (np.float32(0), 0.5, np.float32),
+    (np.float32(0), 2, np.float32),
+  ],
+)
+def test_numbers_that_begin_whole(session, first, later, kind):
+  """Agents of users may return such actions; later ones were cut."""
+  made = []
+  for values in ([first, first], [first, later], [later, later]):
+    chunk = chunks.Chunk(1)
+    for time, value in enumerate(values):
+      chunk.put(time, '/x', np.array([value]))
+      chunk.put(time, '/masks', np.ones((1, 1)))
+    made.append(chunk.finish(1))
+  assert made[1]['/x'].tolist() == [[first, later]]
+  assert made[1]['/x'].dtype == kind
+  ring = memory.RingMemory(session, buffer_chunk_len=4)
+  cut = episodes.EpisodeMemory(None, keys=['/x'], max_length=4)
+  for chunk in made:
+    ring.store(chunk)
+    cut.store(chunk)
+  values = [first, first, later, later]
+  found = ring.state_dict()['/x'][0]
+  assert found.tolist() == values and found.dtype == kind
+  # Without the half-step at the end.
+  found = cut.state_dict()['rows']['/x'][0, :3]
+  assert found.tolist() == values[:3] and found.dtype == kind
 
 
 def test_infos_are_not_stored(session):
