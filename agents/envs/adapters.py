@@ -289,6 +289,12 @@ def _observed(specs):
 
 def _acted(spec):
   """Return the space of actions of dm_control."""
+  if hasattr(spec, 'num_values'):
+    return spaces.discrete(spec.num_values)
+  kind = np.dtype(getattr(spec, 'dtype', np.float32))
+  if kind.kind in 'iu':
+    ones = np.ones(spec.shape, kind)
+    return spaces.box(spec.minimum * ones, spec.maximum * ones, kind)
   bounds = [x * np.ones(spec.shape) for x in (spec.minimum, spec.maximum)]
   low, high = (
     np.where(abs(x) < _UNLIMITED, x, np.sign(x) * np.inf) for x in bounds

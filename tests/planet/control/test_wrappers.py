@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from agents.envs import adapters, spaces
-from agents.envs.wrappers import Guard
+from agents.envs.wrappers import Guard, OneHotAction
 from agents.run import errors
 from planet.control import wrappers
 from tests import golden, scripted_envs
@@ -356,6 +356,24 @@ def test_deepmind_motors_without_limits():
   inner.step = received = unittest.mock.Mock(wraps=inner.step)
   wrappers.NormalizeActions(env).step(np.float32([0.5, 0.5]))
   assert received.call_args.args[0].tolist() == [0.5, 1.75]
+
+
+def test_deepmind_actions_that_are_whole():
+  """A task of one's own gets a gear or a choice, not a fraction."""
+  specs = pytest.importorskip('dm_env.specs')
+  inner = scripted_envs.FakeSuiteEnv()
+  gears = specs.BoundedArray((1,), np.int32, 0, 4)
+  inner.action_spec = lambda: gears
+  inner.step = received = unittest.mock.Mock(wraps=inner.step)
+  env = wrappers.DeepMindWrapper(inner)
+  wrappers.NormalizeActions(env).step(np.float32([0.4]))
+  gears.validate(received.call_args.args[0])
+  assert received.call_args.args[0].tolist() == [3]
+  inner.action_spec = lambda: specs.DiscreteArray(3)
+  env = OneHotAction(wrappers.DeepMindWrapper(inner))
+  assert env.action_space.shape == (3,)
+  env.step(np.float32([0, 1, 0]))
+  assert received.call_args.args[0] == 1
 
 
 @pytest.mark.parametrize(
