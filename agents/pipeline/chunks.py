@@ -59,8 +59,8 @@ def widened(array: np.ndarray, dtype: Any) -> np.ndarray:
   The first numbers decide on the type of an array, and may happen to be whole.
   """
   # Rounding to another size of floats is what the first ones ask for.
-  rule = 'safe' if array.dtype.kind in 'biu' else 'same_kind'
-  if np.can_cast(dtype, array.dtype, rule):
+  whole = array.dtype.kind in 'biu'
+  if np.can_cast(dtype, array.dtype, 'safe' if whole else 'same_kind'):
     return array
   return array.astype(np.result_type(array, dtype))
 
