@@ -14,7 +14,7 @@ IMAGE_ROLES = {
 
 @contextlib.contextmanager
 def session(threads=2):
-  """Session on some threads of its own, with all variables initialised."""
+  """Session on some threads of its own, with all variables initialized."""
   config = tf.ConfigProto(
     intra_op_parallelism_threads=threads,
     inter_op_parallelism_threads=threads,

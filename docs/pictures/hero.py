@@ -29,9 +29,9 @@ def main() -> None:
   arm = draw_arm()
   frames = [join(*x) for x in zip(swingup, driver, arm)]
   frames += [frames[-1]] * 8
-  colours = Image.fromarray(np.concatenate(frames[::10])).quantize(160)
+  colors = Image.fromarray(np.concatenate(frames[::10])).quantize(160)
   pictures = [
-    Image.fromarray(x).quantize(palette=colours, dither=Image.Dither.NONE)
+    Image.fromarray(x).quantize(palette=colors, dither=Image.Dither.NONE)
     for x in frames
   ]
   options = {'duration': 120, 'loop': 0, 'optimize': True}
@@ -82,11 +82,11 @@ def enlarge(image, side):
   return np.array(Image.fromarray(image).resize((side, side), kind))
 
 
-def label(text, colour=TEXT, width=SIDE):
+def label(text, color=TEXT, width=SIDE):
   strip = Image.new('RGB', (width, STRIP), BACK)
   font = ImageFont.load_default(14)
   place = (4, STRIP // 2)
-  ImageDraw.Draw(strip).text(place, text, fill=colour, font=font, anchor='lm')
+  ImageDraw.Draw(strip).text(place, text, fill=color, font=font, anchor='lm')
   return np.array(strip)
 
 

@@ -61,7 +61,7 @@ def test_scores_after_a_kill(tmp_path):
 
 
 def summarize(**values):
-  """Serialised summary of scalars."""
+  """Serialized summary of scalars."""
   values = [tf.Summary.Value(tag=k, simple_value=v) for k, v in values.items()]
   return tf.Summary(value=values).SerializeToString()
 

@@ -66,7 +66,7 @@ def test_saved_agent(logdir, tmp_path, monkeypatch):
   path = checkpoint.find_variables(str(tmp_path / 'saved'))
   names = dict(tf.train.list_variables(path))
   assert 'network/policy/dense/kernel' in names
-  # Neither optimiser nor episodes.
+  # Neither optimizer nor episodes.
   assert not [x for x in names if 'Adam' in x or 'memory' in x]
   assert logdir not in (tmp_path / 'saved' / 'config.yaml').read_text()
 

@@ -46,7 +46,7 @@ def test_nothing_is_called(tmp_path, monkeypatch, capsys, name, index):
 
 
 def test_own_functions_with_values_of_the_file(tmp_path):
-  """The optimiser is called with the learning rate."""
+  """The optimizer is called with the learning rate."""
   precious = tmp_path / 'precious'
   precious.mkdir()
   values = {'optimizer': 'agents.pipeline.session:copy_modules'}

@@ -148,7 +148,7 @@ def record_demos(path):
   ],
 )
 def test_equals_stand_alone(tmp_path, num_envs, settings):
-  """Weights, optimiser, replay, random numbers and statistics, to the bit."""
+  """Weights, optimizer, replay, random numbers and statistics, to the bit."""
   settings = {**settings, 'n_test_rollouts': 30}
   wanted, rows = learn(tmp_path / 'alone', 2, num_envs, **settings)
   found, _ = train(tmp_path, num_workers=num_envs, **settings)

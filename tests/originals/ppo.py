@@ -37,7 +37,7 @@ _OTHERS = (
   'pybullet_minitaur',
   'pybullet_duck_minitaur',
 )
-# These move by millimetres, and rounding shifts their contacts.
+# These move by millimeters, and rounding shifts their contacts.
 _LIMITS = {'pybullet_minitaur': 1e-4, 'pybullet_duck_minitaur': 2e-3}
 
 

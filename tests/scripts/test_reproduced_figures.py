@@ -11,7 +11,7 @@ from scripts.reproductions import collecting, curves, figures, tables
 from scripts.reproductions import entry as entry_lib
 from scripts.reproductions.training import Trial
 
-LABELLED = [x for x in entry_lib.load().values() if x.levels]
+LABELED = [x for x in entry_lib.load().values() if x.levels]
 
 
 def test_published_values_are_drawn(tmp_path, monkeypatch):
@@ -94,7 +94,7 @@ def test_lines_end_where_a_seed_ends(tmp_path, monkeypatch):
   np.testing.assert_allclose(lines[entry.reference].get_ydata(), values)
 
 
-@pytest.mark.parametrize('entry', LABELLED, ids=lambda x: x.name)
+@pytest.mark.parametrize('entry', LABELED, ids=lambda x: x.name)
 def test_values_are_those_of_the_table(entry):
   """What is drawn is what the column `published` says."""
   assert all(f'{x:g}' in entry.published for x in entry.levels.values())

@@ -72,9 +72,9 @@ class Frame:
   Attributes:
     number: Number of the tick.
     image: uint8 [height, width, channels], see `sensors.SENSORS`; or None.
-    location: x, y and z of the ego vehicle in metres.
+    location: x, y and z of the ego vehicle in meters.
     yaw: Heading of the ego vehicle in degrees, positive to the right.
-    velocity: Metres per second, x, y and z.
+    velocity: Meters per second, x, y and z.
     collisions: Collisions during this tick, see `measure.Damage`.
     control: Applied control.
   """

@@ -10,14 +10,14 @@ from PIL import Image, ImageDraw
 from planet.envs.carla import lanes as lanes_lib
 from planet.envs.carla import places
 
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 _ROAD, _GROUND = (118, 118, 124), (48, 66, 44)
 WAY, OTHERS, OWN = (70, 120, 230), (250, 200, 60), (240, 50, 50)
-# Metres that a view shows, ahead and to both sides together, and behind.
+# Meters that a view shows, ahead and to both sides together, and behind.
 _SPAN, _BEHIND = 48.0, 12.0
-# Pixels per metre of the map below a view, and its largest side.
+# Pixels per meter of the map below a view, and its largest side.
 _DETAIL, _LARGEST = 4.0, 4096
-# Half of the length and width of vehicles in metres.
+# Half of the length and width of vehicles in meters.
 _LENGTH, _WIDTH = 2.25, 0.95
 
 
@@ -50,16 +50,16 @@ class Map:
     result._picture = self._picture.copy()
     return result
 
-  def dot(self, x: float, y: float, colour: Colour, radius: int = 2) -> None:
-    """Mark a position, given in metres, with a square."""
+  def dot(self, x: float, y: float, color: Color, radius: int = 2) -> None:
+    """Mark a position, given in meters, with a square."""
     ((column, row),) = self._locate(np.array([[x, y]]))
     box = column - radius, row - radius, column + radius, row + radius
-    ImageDraw.Draw(self._picture).rectangle(box, colour)
+    ImageDraw.Draw(self._picture).rectangle(box, color)
 
-  def path(self, points: np.ndarray, colour: Colour, width: int = 3) -> None:
-    """Draw a line through positions in metres, float [positions, 2]."""
+  def path(self, points: np.ndarray, color: Color, width: int = 3) -> None:
+    """Draw a line through positions in meters, float [positions, 2]."""
     line = self._locate(points)
-    ImageDraw.Draw(self._picture).line(line, colour, width, joint='curve')
+    ImageDraw.Draw(self._picture).line(line, color, width, joint='curve')
 
   def _locate(self, points):
     pixels = ((np.asarray(points) - self._origin) * self._scale).astype(int)
@@ -72,9 +72,9 @@ class Map:
 
     Args:
       size: Width and height in pixels.
-      start: Position of the upper left corner in metres.
+      start: Position of the upper left corner in meters.
       right: Direction of the rows in radians.
-      down: Metres per pixel.
+      down: Meters per pixel.
     """
     cos = math.cos(right) * down * self._scale
     sin = math.sin(right) * down * self._scale
@@ -116,10 +116,10 @@ class View:
     """Draw the surroundings of the car.
 
     Args:
-      position: Position of the car in metres.
+      position: Position of the car in meters.
       yaw: Heading of the car in degrees.
-      way: Positions on the way ahead in metres, [positions, 2].
-      others: Positions of other vehicles in metres.
+      way: Positions on the way ahead in meters, [positions, 2].
+      others: Positions of other vehicles in meters.
 
     Returns:
       uint8 [height, width, 3].
@@ -136,7 +136,7 @@ class View:
     )
 
     def locate(points):
-      """Return columns and rows of positions in metres."""
+      """Return columns and rows of positions in meters."""
       ahead, right = turn @ (np.reshape(points, (-1, 2)) - position).T
       rows = (_SPAN - _BEHIND - ahead) * scale
       columns = (_SPAN / 2 + right) * scale

@@ -339,7 +339,7 @@ class CarlaEnv:
       self._place = self._goal.track(lane, arc, frame.location[:2])
 
   def _find_rest(self):
-    """Return the metres to the goal, or None if they are unknown."""
+    """Return the meters to the goal, or None if they are unknown."""
     if not (self._goal and self._place):
       return None
     rest = self._goal.distance(*self._place)

@@ -94,7 +94,7 @@ class Shared(declared.EnvSettings):
     120.0, 'horizontal field of view in degrees'
   )
   camera: tuple[Number, Number, Number] = kept(
-    (2.0, 0.0, 1.4), 'camera position: metres forward, right and up'
+    (2.0, 0.0, 1.4), 'camera position: meters forward, right and up'
   )
   state: Literal['auto', 'full', 'route', 'zero'] = kept(
     'auto', 'auto: route if rewards need one, else full; zero as in the fork'
@@ -103,7 +103,7 @@ class Shared(declared.EnvSettings):
     'use_rgb', 'camera: RGB, depth, classes, stereo RGB, or from above'
   )
   stereo_baseline: Annotated[Number, Interval(ge=0.01, le=2)] = kept(
-    0.5, 'distance of the stereo cameras in metres'
+    0.5, 'distance of the stereo cameras in meters'
   )
   # Logs; without a folder, in $CARLA_OUT or ~/carla_out.
   log_images: Flag = setting(False, 'write every image to a file')

@@ -18,12 +18,12 @@ class Lane:
 
   Attributes:
     points: Positions and headings in the direction of travel, float64
-      [samples, 3] in metres, metres and radians.
-    arc: Metres from the start, float64 [samples].
-    width: Width in metres.
+      [samples, 3] in meters, meters and radians.
+    arc: Meters from the start, float64 [samples].
+    width: Width in meters.
     junction: Id of the junction that the lane crosses, or None.
     turn: Change of heading in degrees, positive to the right.
-    kerb: Whether there is no driving lane to the right.
+    curb: Whether there is no driving lane to the right.
     marks: Lane markings to the left and right: `solid`, `broken`, or None if
       the map has none.
   """
@@ -33,7 +33,7 @@ class Lane:
   width: float
   junction: int | None
   turn: float
-  kerb: bool
+  curb: bool
   marks: tuple[str | None, str | None]
 
   @property
@@ -46,8 +46,8 @@ class Lane:
     """Return a pose on the lane: x, y, and heading in radians.
 
     Args:
-      distance: Metres from the start.
-      right: Metres to the right of the centre.
+      distance: Meters from the start.
+      right: Meters to the right of the center.
     """
     x, y, yaw = (
       float(np.interp(distance, self.arc, column)) for column in self.points.T
@@ -60,7 +60,7 @@ class Lanes:
 
   Args:
     road_map: `carla.Map`.
-    spacing: Metres between samples.
+    spacing: Meters between samples.
   """
 
   def __init__(self, road_map: 'carla.Map', spacing: float = 1.0):
@@ -76,7 +76,7 @@ class Lanes:
       if first is not None and second is not None:
         if second not in self.following[first]:
           self.following[first].append(second)
-    self.centres = self._find_centres()
+    self.centers = self._find_centers()
 
   def number(self, waypoint: 'carla.Waypoint') -> int | None:
     """Return the index of the lane of a waypoint, None for U-turns."""
@@ -86,7 +86,7 @@ class Lanes:
     """Return the lane of a waypoint and the distance along it.
 
     Returns:
-      Index of the lane and metres; None and zero for U-turns.
+      Index of the lane and meters; None and zero for U-turns.
     """
     number = self.number(waypoint)
     if number is None:
@@ -112,7 +112,7 @@ class Lanes:
 
   @property
   def total_length(self) -> float:
-    """Total length in metres of all lanes outside of junctions."""
+    """Total length in meters of all lanes outside of junctions."""
     return sum(x.length for x in self.all if x.junction is None)
 
   def _add(self, waypoint, spacing):
@@ -125,14 +125,14 @@ class Lanes:
     self._numbers[key] = len(self.all)
     self.all.append(lane)
 
-  def _find_centres(self):
-    """Return the centres of junctions, float64 [junctions, 2] in metres."""
+  def _find_centers(self):
+    """Return the centers of junctions, float64 [junctions, 2] in meters."""
     points: dict[int, list[np.ndarray]] = {}
     for lane in self.all:
       if lane.junction is not None:
         points.setdefault(lane.junction, []).extend(lane.points[[0, -1], :2])
-    centres = [np.mean(x, 0) for _, x in sorted(points.items())]
-    return np.array(centres).reshape(-1, 2)
+    centers = [np.mean(x, 0) for _, x in sorted(points.items())]
+    return np.array(centers).reshape(-1, 2)
 
 
 def _sample(begin, spacing):
@@ -158,7 +158,7 @@ def _sample(begin, spacing):
     width=begin.lane_width,
     junction=begin.get_junction().id if begin.is_junction else None,
     turn=float(np.rad2deg(points[-1, 2] - points[0, 2])),
-    kerb=right is None or str(right.lane_type) != 'Driving',
+    curb=right is None or str(right.lane_type) != 'Driving',
     marks=(_kind(begin.left_lane_marking), _kind(begin.right_lane_marking)),
   )
 

@@ -12,7 +12,7 @@ from planet.envs.carla import lanes as lanes_lib
 if typing.TYPE_CHECKING:
   import carla
 
-# Metres ahead and to the right of the centre of the vehicle.
+# Meters ahead and to the right of the center of the vehicle.
 _SAMPLES = [
   (ahead, right)
   for ahead in (np.linspace(-1, 1, 5) * 2.25).tolist()
@@ -44,7 +44,7 @@ class Surroundings:
     """Return the fractions of the vehicle off the road and on wrong lanes.
 
     Args:
-      location: Centre of the vehicle.
+      location: Center of the vehicle.
       yaw: Heading in radians.
 
     Returns:
@@ -82,15 +82,15 @@ class Surroundings:
   def on_lane(
     self, location: places.Location, velocity: tuple[float, float], yaw: float
   ) -> tuple[float, float]:
-    """Return the speed along the nearest lane and the offset from its centre.
+    """Return the speed along the nearest lane and the offset from its center.
 
     Args:
-      location: Centre of the vehicle.
-      velocity: Metres per second, x and y.
+      location: Center of the vehicle.
+      velocity: Meters per second, x and y.
       yaw: Heading of the vehicle in radians.
 
     Returns:
-      Metres per second along the lane, and metres to the right of its centre.
+      Meters per second along the lane, and meters to the right of its center.
     """
     waypoint = self.nearest(location)
     transform = waypoint.transform
@@ -99,8 +99,8 @@ class Surroundings:
       # Lanes of several directions overlap in junctions.
       heading += math.pi
     cos, sin = math.cos(heading), math.sin(heading)
-    centre = transform.location
-    gap = location[0] - centre.x, location[1] - centre.y
+    center = transform.location
+    gap = location[0] - center.x, location[1] - center.y
     return velocity[0] * cos + velocity[1] * sin, gap[1] * cos - gap[0] * sin
 
   def measure(
@@ -118,7 +118,7 @@ class Surroundings:
       last: Measurements of the previous step, or None.
       damage: `Damage` including this step.
       route: `Route`, or None without planner.
-      place: Lane of the car on the route and metres along it, see
+      place: Lane of the car on the route and meters along it, see
         `planner.Route.track`; None if unknown.
 
     Returns:

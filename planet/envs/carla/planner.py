@@ -11,14 +11,14 @@ from planet.envs.carla import places
 
 _NAMES = 'REACH_GOAL GO_STRAIGHT TURN_RIGHT TURN_LEFT LANE_FOLLOW'
 COMMANDS = {name: number for number, name in enumerate(_NAMES.split())}
-# Distance in metres at which a goal is reached.
+# Distance in meters at which a goal is reached.
 ARRIVED = 3.0
 _AHEAD = 5.0
 _NEAR_JUNCTION = 18.0
-# Distance in metres from a lane up to which a car still follows it.
+# Distance in meters from a lane up to which a car still follows it.
 _BESIDE = 3.0
-# Of an observed route: commands, metres ahead of the two positions, and units
-# of positions and distances in metres.
+# Of an observed route: commands, meters ahead of the two positions, and units
+# of positions and distances in meters.
 _OBSERVED = 'LANE_FOLLOW', 'GO_STRAIGHT', 'TURN_LEFT', 'TURN_RIGHT'
 _POSITIONS, _NEAR_UNIT, _FAR_UNIT = (10.0, 20.0), 10.0, 100.0
 OBSERVATIONS = len(_OBSERVED) + 2 * len(_POSITIONS) + 1
@@ -31,7 +31,7 @@ class Route:
 
   Args:
     lanes: `Lanes` of the map.
-    goal: Tuple of lane index and metres along the lane.
+    goal: Tuple of lane index and meters along the lane.
 
   Attributes:
     junctions: Number of junctions with a choice that the car has crossed.
@@ -54,14 +54,14 @@ class Route:
   def track(
     self, lane: int, arc: float, position: places.Point
   ) -> tuple[int, float]:
-    """Follow a car; return its lane on the route and the metres along it.
+    """Follow a car; return its lane on the route and the meters along it.
 
     Lanes overlap in junctions, so a car keeps the lane of the route until it is
     3 m beside it. Then the route is planned anew.
 
     Args:
       lane: Index of the nearest lane.
-      arc: Metres along that lane.
+      arc: Meters along that lane.
       position: Position of the car.
     """
     path, self.departed = self._path, False
@@ -96,7 +96,7 @@ class Route:
     return any(len(x) > 1 for x in choices)
 
   def _project(self, number, position):
-    """Return the distance from a lane and the metres along it."""
+    """Return the distance from a lane and the meters along it."""
     lane = self._lanes.all[number]
     gaps = np.hypot(*(lane.points[:, :2] - position).T)
     nearest = int(gaps.argmin())
@@ -108,8 +108,8 @@ class Route:
     """Return positions ahead of a car on the route, at most up to the goal.
 
     Args:
-      arc: Metres along the lane, as of `track`.
-      distances: Metres ahead of the car.
+      arc: Meters along the lane, as of `track`.
+      distances: Meters ahead of the car.
     """
     found = []
     for distance in distances:
@@ -133,7 +133,7 @@ class Route:
 
     Args:
       lane: Index of the lane, as of `track`.
-      arc: Metres along the lane, as of `track`.
+      arc: Meters along the lane, as of `track`.
       position: Position of the car.
       yaw: Heading of the car in radians.
     """
@@ -149,7 +149,7 @@ class Route:
     return [*values, distance / _FAR_UNIT if math.isfinite(distance) else 0.0]
 
   def distance(self, lane: int, arc: float) -> float:
-    """Return the distance to the goal in metres; infinite if unreachable."""
+    """Return the distance to the goal in meters; infinite if unreachable."""
     if lane == self.goal_lane and arc <= self.goal_arc:
       return self.goal_arc - arc
     follow = self._onward(lane)
@@ -170,7 +170,7 @@ class Route:
     return path
 
   def way_from(self, lane: int, arc: float) -> np.ndarray:
-    """Return positions on the path to the goal in metres, [positions, 2]."""
+    """Return positions on the path to the goal in meters, [positions, 2]."""
     path = self.lanes_from(lane, arc)
     end = self.goal_arc if path[-1] == self.goal_lane else math.inf
     return np.concatenate(_sample(self._lanes, path, arc, end))[:, :2]
@@ -182,9 +182,9 @@ class Route:
 
     Args:
       lane: Index of the lane.
-      arc: Metres along the lane.
+      arc: Meters along the lane.
       position: Position of the vehicle.
-      ahead: Position a few metres ahead, see `point_ahead`.
+      ahead: Position a few meters ahead, see `point_ahead`.
     """
     if math.dist(position, self.goal) < ARRIVED:
       return 'REACH_GOAL'
@@ -205,7 +205,7 @@ class Route:
     return min(choices, key=self._rest.__getitem__, default=None)
 
   def _search(self):
-    """Return the metres from the start of each lane to the goal."""
+    """Return the meters from the start of each lane to the goal."""
     before: list[list[int]] = [[] for _ in self._lanes.all]
     for lane, choices in enumerate(self._lanes.following):
       for follow in choices:
@@ -226,8 +226,8 @@ class Route:
 
 
 def is_near_junction(lanes: lanes_lib.Lanes, point: places.Point) -> bool:
-  """Return whether the centre of a junction is within 18 m of a point."""
-  gaps = np.hypot(*(lanes.centres - point).T)
+  """Return whether the center of a junction is within 18 m of a point."""
+  gaps = np.hypot(*(lanes.centers - point).T)
   return bool((gaps <= _NEAR_JUNCTION).any())
 
 
@@ -248,8 +248,8 @@ def classify(
   Args:
     lanes: `Lanes` of the map.
     path: Lanes of the route.
-    start_arc: Metres along the first lane.
-    goal_arc: Metres along the last lane.
+    start_arc: Meters along the first lane.
+    goal_arc: Meters along the last lane.
   """
   turns = [
     abs(lanes.all[x].turn) for x in path if lanes.all[x].junction is not None
@@ -292,7 +292,7 @@ def draw_goal(
 
   Args:
     lanes: `Lanes` of the map.
-    start: Tuple of lane index and metres along the lane.
+    start: Tuple of lane index and meters along the lane.
     kinds: Accepted kinds, see `classify`; None accepts any.
     random: NumPy generator.
     tries: Number of goals to try.

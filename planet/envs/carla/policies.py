@@ -35,12 +35,12 @@ def uniform(
   return lambda unused_env: random.uniform(low, high).astype(np.float32)
 
 
-# Metres to the point that a driver steers to; how far it looks at its way, and
+# Meters to the point that a driver steers to; how far it looks at its way, and
 # between these places.
 _AHEAD, _SIGHT, _SPACING = 6.0, 30.0, 2.0
 # Limits in m/s^2 for curves, and for slowing down in time.
 _LATERAL, _BRAKING = 2.5, 2.0
-# Metres beside the way that others need, and to keep from them; seconds to keep
+# Meters beside the way that others need, and to keep from them; seconds to keep
 # from them, and in which their movement is foreseen.
 _BESIDE, _GAP, _HEADWAY, _FORESIGHT = 2.2, 7.0, 1.2, 1.0
 
@@ -156,7 +156,7 @@ def play(
   """Play one episode of a fixed number of steps, ignoring `done`.
 
   Returns:
-    Dict of `return`, `distance` in metres and number of `collisions`.
+    Dict of `return`, `distance` in meters and number of `collisions`.
   """
   env.reset()
   total, distance, damages = 0.0, 0.0, 0

@@ -13,7 +13,7 @@ class Terms:
 
   Attributes:
     speed, last_speed: Speed along the heading, m/s.
-    distance, last_distance: Distance to the goal in metres.
+    distance, last_distance: Distance to the goal in meters.
     damage, last_damage: Impulse of all collisions so far, N s.
     new_damage: Whether a contact began after five steps without any.
     collided: Whether a contact began in this step.
@@ -22,7 +22,7 @@ class Terms:
     arrived: Whether the goal was reached.
     left_route: Whether the car left its route, which was planned anew.
     lane_speed: Speed along the lane, m/s.
-    lane_offset: Distance from the centre of the lane in metres.
+    lane_offset: Distance from the center of the lane in meters.
     steer, brake: Applied control.
     dt: Seconds per step.
   """
@@ -49,7 +49,7 @@ class Terms:
 
 
 def corl2017(t: Terms) -> float:
-  """Reward progress and acceleration; penalise new infractions (RLlib)."""
+  """Reward progress and acceleration; penalize new infractions (RLlib)."""
   reward = _clip(t.last_distance - t.distance, -10, 10)
   reward += 0.05 * (t.speed - t.last_speed)
   reward -= 2e-5 * (t.damage - t.last_damage)
@@ -71,7 +71,7 @@ def lane_keep(t: Terms) -> float:
 
 
 def custom1(t: Terms) -> float:
-  """Reward speed up to 40 m/s; penalise leaving the road by speed (fork)."""
+  """Reward speed up to 40 m/s; penalize leaving the road by speed (fork)."""
   reward = _clip(t.speed, 0, 30) / 10 - 100 * t.new_damage
   if t.speed > 40:
     reward -= (t.speed - 40) / 12
@@ -101,7 +101,7 @@ def custom4(t: Terms) -> float:
 
 
 def custom_depth(t: Terms) -> float:
-  """Reward speed up to 30 km/h; do not penalise other lanes (fork)."""
+  """Reward speed up to 30 km/h; do not penalize other lanes (fork)."""
   reward = _clip(3.6 * t.speed, 0, 30) / 10
   return reward - 300 * t.new_damage - _leaving(t, 5, 0)
 

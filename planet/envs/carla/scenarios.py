@@ -37,7 +37,7 @@ _AS_LIST = pydantic.BeforeValidator(
 )
 _Pose = Annotated[
   tuple[Finite, Finite, Finite, Finite],
-  described('x, y and z in metres and the heading in degrees'),
+  described('x, y and z in meters and the heading in degrees'),
 ]
 
 
@@ -56,7 +56,7 @@ class Scenario(schema.Settings):
     kinds: Kinds of routes to sample from, see `planner.classify`.
     start_pos_id: Index of the spawn point to start at.
     end_pos_id: Index of the spawn point to drive to.
-    start_pose: Pose to start at instead: x, y, z in metres, yaw in degrees.
+    start_pose: Pose to start at instead: x, y, z in meters, yaw in degrees.
     end_pose: Pose to drive to instead; the heading is unused.
   """
 

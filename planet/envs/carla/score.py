@@ -9,7 +9,7 @@ from planet.envs.carla import measure, planner
 # Factors per collision of the CARLA leaderboard, version 1,
 # https://leaderboard.carla.org/#evaluation-and-metrics.
 _PENALTIES = {'walker': 0.5, 'vehicle': 0.6, 'other': 0.65}
-# Kilometres from which rates have a meaning.
+# Kilometers from which rates have a meaning.
 _LEAST = 0.01
 # Fraction of the car outside of its lanes that does not count as progress.
 _OUTSIDE = 0.5
@@ -19,7 +19,7 @@ class Score:
   """Count what happens in an episode.
 
   Args:
-    length: Metres from the start to the first goal; None without one.
+    length: Meters from the start to the first goal; None without one.
     dt: Seconds per step.
   """
 
@@ -36,7 +36,7 @@ class Score:
 
     Args:
       now: Measurements of the step.
-      rest: Metres to the goal; None if unknown.
+      rest: Meters to the goal; None if unknown.
     """
     self._steps += 1
     way = abs(now['forward_speed']) * self._dt
@@ -86,7 +86,7 @@ class Score:
 def rates(
   metrics: Sequence[Mapping[str, float | None]],
 ) -> dict[str, float | None]:
-  """Return events per kilometre, and the share of junctions, of all episodes.
+  """Return events per kilometer, and the share of junctions, of all episodes.
 
   Args:
     metrics: Results of `Score.summarize`.

@@ -9,13 +9,13 @@ import numpy as np
 
 from planet.envs.carla import places
 
-# Depth in metres that is white: the limit of CARLA's depth cameras.
+# Depth in meters that is white: the limit of CARLA's depth cameras.
 FAR = 1000.0
 # Fraction of it that is black on the logarithmic scale, as in CARLA.
 _BLACK = 1 / 300
-# Values of `carla.CityObjectLabel` in 0.9.16 and colours from its documentation
+# Values of `carla.CityObjectLabel` in 0.9.16 and colors from its documentation
 # (the palette of Cityscapes). All other classes are black.
-_COLOURS = {
+_COLORS = {
   'Roads': (1, (128, 64, 128)),
   'Sidewalks': (2, (244, 35, 232)),
   'Buildings': (3, (70, 70, 70)),
@@ -45,11 +45,11 @@ _COLOURS = {
   'RailTrack': (27, (230, 150, 140)),
   'GuardRail': (28, (180, 165, 180)),
 }
-LABELS = {name: number for name, (number, _) in _COLOURS.items()}
-# Colours by class, uint8 [256, 3].
+LABELS = {name: number for name, (number, _) in _COLORS.items()}
+# Colors by class, uint8 [256, 3].
 PALETTE = np.zeros((256, 3), np.uint8)
-for _number, _colour in _COLOURS.values():
-  PALETTE[_number] = _colour
+for _number, _color in _COLORS.values():
+  PALETTE[_number] = _color
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,17 +117,17 @@ SENSORS = {
 }
 
 
-def encode_depth(metres: np.ndarray, logarithmic: bool) -> np.ndarray:
+def encode_depth(meters: np.ndarray, logarithmic: bool) -> np.ndarray:
   """Encode depths as bytes from black, near, to white, at least 1000 m.
 
   Args:
-    metres: Distances along the optical axis.
+    meters: Distances along the optical axis.
     logarithmic: Whether to use a logarithmic scale that starts at 3.3 m.
 
   Returns:
     uint8 of the same shape.
   """
-  share = np.clip(np.asarray(metres) / FAR, _BLACK if logarithmic else 0, 1)
+  share = np.clip(np.asarray(meters) / FAR, _BLACK if logarithmic else 0, 1)
   if logarithmic:
     share = 1 - np.log(share) / math.log(_BLACK)
   return (255 * share + 0.5).astype(np.uint8)

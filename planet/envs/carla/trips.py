@@ -11,9 +11,9 @@ from planet.envs.carla import measure, places, planner, scenarios
 
 # Number of starts to try, and of goals for each.
 _STARTS, _GOALS = 20, 8
-# Distance in metres from which the actual start differs from the wanted one.
+# Distance in meters from which the actual start differs from the wanted one.
 _MOVED = 1.0
-# Maximum distance in metres of a given pose from the nearest lane.
+# Maximum distance in meters of a given pose from the nearest lane.
 _FAR = 5.0
 
 
@@ -37,7 +37,7 @@ class Trips:
     self._surroundings = surroundings
 
   def locate(self, location: places.Location) -> tuple[int, float]:
-    """Return the index of the nearest lane and the metres along it."""
+    """Return the index of the nearest lane and the meters along it."""
     lane, arc = self._surroundings.locate(location)
     return (0, 0.0) if lane is None else (lane, arc)
 

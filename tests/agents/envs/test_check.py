@@ -137,7 +137,7 @@ def test_episode_that_ends_early():
 
 
 def test_warnings_of_the_environment():
-  """Those of gymnasium's checker lose their colours, others nothing."""
+  """Those of gymnasium's checker lose their colors, others nothing."""
   report = check.check(odd_gymnasium.register('Old', warning='is old'), ['ppo'])
   assert "gymnasium's check_env: is old" in report.hints
 

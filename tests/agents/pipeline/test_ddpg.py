@@ -32,7 +32,7 @@ def session(tmp_path):
 
 
 def make_agent(session, ring=None, **args):
-  """Agent whose variables are initialised."""
+  """Agent whose variables are initialized."""
   sampler = samplers.Compose(
     [samplers.pick_memory, samplers.sample_replay], batch_size=64
   )

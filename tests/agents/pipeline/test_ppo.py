@@ -49,7 +49,7 @@ def find_actions(config):
 
 @contextlib.contextmanager
 def make_agent(config, session=None):
-  """Agent with its memory, in a session with initialised variables."""
+  """Agent with its memory, in a session with initialized variables."""
   session, space = session or sessions.SmallSession(), find_actions(config)
   train = episodes.EpisodeMemory(
     session,

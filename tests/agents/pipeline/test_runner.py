@@ -34,7 +34,7 @@ def read_checkpoint(path):
 
 
 def test_resuming_changes_nothing(tmp_path):
-  """Two and two epochs are four, bit for bit, optimiser included."""
+  """Two and two epochs are four, bit for bit, optimizer included."""
   assert start(tmp_path, name='whole', number_epochs=4) == 0
   assert start(tmp_path, name='parts', number_epochs=4, max_iter=2) == 0
   assert load(tmp_path / 'all' / 'parts', '--resume') == 0

@@ -83,7 +83,7 @@ def filter_variables(name):
 
 
 def scalars(summary):
-  """Values of a serialised summary by the last part of their tags."""
+  """Values of a serialized summary by the last part of their tags."""
   return {
     x.tag.split('/')[-1]: x.simple_value
     for x in tf.Summary.FromString(summary).value
@@ -211,7 +211,7 @@ def normalize(advantage):
 
 
 def estimate_advantage(data):
-  """Generalised advantage estimates in float64, normalised."""
+  """Generalised advantage estimates in float64, normalized."""
   reward, value = data['normalized_reward'], data['initial_value']
   factor = float(data['config_discount']) * float(data['gae_lambda'])
   ahead, advantage = 0.0, np.zeros(reward.shape)

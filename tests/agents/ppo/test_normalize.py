@@ -26,7 +26,7 @@ LOOSE = dict(rtol=1e-5, atol=1e-5)
 
 @pytest.mark.parametrize('name', VARIANTS)
 def test_recorded_stream(name):
-  """State, normalised values and summaries after each update; rtol 1e-5."""
+  """State, normalized values and summaries after each update; rtol 1e-5."""
   data, (*settings, prefix) = golden.load(STREAM), VARIANTS[name]
   expected = data.below(name)
   probe = data['scalar_probe' if prefix else 'probe']

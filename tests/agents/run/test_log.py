@@ -38,7 +38,7 @@ def test_lines(tmp_path):
 
 
 def test_summaries():
-  """Scalars of a serialised summary, zeros included."""
+  """Scalars of a serialized summary, zeros included."""
   from agents.tools.tf1 import tf
 
   summary = tf.Summary(

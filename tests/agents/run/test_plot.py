@@ -58,7 +58,7 @@ def test_points():
 
 
 def test_smooth():
-  """Averages over neighbours, as many as there are at the ends."""
+  """Averages over neighbors, as many as there are at the ends."""
   values = np.array([1.0, 2, 3, 4, 10])
   assert plot.smooth(values, 1).tolist() == [1, 2, 3, 4, 10]
   np.testing.assert_allclose(

@@ -63,7 +63,7 @@ def test_strips_without_a_limit():
 
 @pytest.mark.parametrize('channels', [1, 2, 3, 6])
 def test_channels_are_shown_side_by_side(channels):
-  """Three at a time are colours, six two pictures, others grey ones."""
+  """Three at a time are colors, six two pictures, others gray ones."""
   images = np.random.default_rng(0).integers(0, 255, [2, 3, 4, 5, channels])
   images = images.astype(np.uint8)
   ((_, strip, picture),) = evaluate(
@@ -95,7 +95,7 @@ def test_strip_of_unknown_sizes():
 
 @pytest.mark.parametrize('as_floats', [False, True])
 def test_animation(as_floats):
-  """Sizes, number, colour and duration of the frames."""
+  """Sizes, number, color and duration of the frames."""
   videos = np.zeros((2, 3, 4, 6, 3), np.uint8)
   videos[0, 1, :, 3:] = 255
   tensor = tf.constant(videos / np.float32(255) if as_floats else videos)

@@ -73,7 +73,7 @@ def test_trajectory_plots():
   width, height = pictures['reward_trajectory'].size
   for name in ('position_trajectory', 'logprobs'):
     assert pictures[name].size == (width, 2 * height)
-  # Something is drawn in each panel, in more colours than the axes have.
+  # Something is drawn in each panel, in more colors than the axes have.
   for index in range(2):
     box = (0, height * index, width, height * (index + 1))
     panel = pictures['position_trajectory'].crop(box)
@@ -149,7 +149,7 @@ def test_prediction_pictures():
   assert (upper[:, between] == 255).all() and not (upper == 255).all()
   assert (frame[SIZE : SIZE + GAP] == 255).all()
   upper, lower = upper[:, ~between], lower[:, ~between]
-  # Few pixels are far off in the palette of 256 colours.
+  # Few pixels are far off in the palette of 256 colors.
   assert (np.abs(lower - upper / 2) > 25).mean() < 0.01
 
 

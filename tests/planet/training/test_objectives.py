@@ -276,7 +276,7 @@ def test_nothing_changes_outside_of_the_training_phase():
 
 
 def test_heads_that_do_not_train_the_model():
-  """They have optimisers and variables of their own, set up like `main`."""
+  """They have optimizers and variables of their own, set up like `main`."""
   config = define_config(gradient_heads=['image'])
   with tf.variable_scope('graph'):
     objectives, _ = define_graph(config)

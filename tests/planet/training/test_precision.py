@@ -140,7 +140,7 @@ def test_float32_rewrites_nothing():
 
 @pytest.mark.parametrize('start, moves', [(1e-3, True), (1e30, False)])
 def test_scaled_updates_of_the_model(start, moves):
-  """In the optimiser of the run; what overflows changes nothing."""
+  """In the optimizer of the run; what overflows changes nothing."""
   weights = tf.get_variable('weights', initializer=np.float32([start]))
   optimizer = CustomOptimizer(
     functools.partial(precision.scaled, tf.train.AdamOptimizer, epsilon=1e-4),

@@ -1,4 +1,4 @@
-"""Observations that are vectors, normalised by the first episodes."""
+"""Observations that are vectors, normalized by the first episodes."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def test_statistics(tmp_path):
   assert stddev[8] == np.float32(0.01)
 
 
-def test_model_and_planner_see_normalised_vectors():
+def test_model_and_planner_see_normalized_vectors():
   params = dict(tasks=['cheetah_run'], observations='vector')
   config = configs.make('debug', params)
   mean, stddev = np.arange(17, dtype=np.float32), np.full(17, 2, np.float32)

@@ -10,16 +10,16 @@ class Boxes:
   """Upright boxes on flat ground.
 
   Attributes:
-    pose: x, y and heading, float64 [boxes, 3] in metres and radians.
-    size: Half length, half width and height, float64 [boxes, 3] in metres.
-    colour: RGB from 0 to 255, float64 [boxes, 3].
+    pose: x, y and heading, float64 [boxes, 3] in meters and radians.
+    size: Half length, half width and height, float64 [boxes, 3] in meters.
+    color: RGB from 0 to 255, float64 [boxes, 3].
     glass: Whether boxes have windows, bool [boxes].
     label: Class, see `sensors.LABELS`, uint8 [boxes].
   """
 
   pose: np.ndarray
   size: np.ndarray
-  colour: np.ndarray
+  color: np.ndarray
   glass: np.ndarray
   label: np.ndarray
 

@@ -31,12 +31,12 @@ class Camera:
     source: Width and height of the simulated camera; its images are scaled to
       the image size.
     fov: Horizontal field of view in degrees.
-    position: Metres ahead of, to the right of, and above the vehicle.
+    position: Meters ahead of, to the right of, and above the vehicle.
     supersample: Samples per pixel and direction, 1 or 2.
 
   Attributes:
     channels: Number of channels of the images.
-    depths: Distance to the ground along the optical axis in metres, for each
+    depths: Distance to the ground along the optical axis in meters, for each
       row below the horizon.
   """
 
@@ -59,12 +59,12 @@ class Camera:
       focal * self._shape[1] / source[0],
       focal * self._shape[0] / source[1],
     )
-    self.centre = self._shape[1] / 2, self._shape[0] / 2
+    self.center = self._shape[1] / 2, self._shape[0] / 2
     self._position = position
     # With odd heights, the middle row shows the horizon.
     self._horizon = (self._shape[0] + 1) // 2
     self._slopes = np.float32(
-      (np.arange(self._shape[1]) + 0.5 - self.centre[0]) / self.focal[0]
+      (np.arange(self._shape[1]) + 0.5 - self.center[0]) / self.focal[0]
     )
     self._rows = np.arange(self._shape[0])[:, None]
     self._define_ground()
@@ -81,7 +81,7 @@ class Camera:
     """Render the world.
 
     Args:
-      pose: x, y and heading of the vehicle, in metres and radians.
+      pose: x, y and heading of the vehicle, in meters and radians.
       ground: `Texture`.
       look: `Look` of the weather.
       boxes: `Boxes` to render.
@@ -104,7 +104,7 @@ class Camera:
 
   def _define_ground(self):
     """Define positions and fog levels of pixels below the horizon."""
-    rows = np.arange(self._horizon, self._shape[0]) + 0.5 - self.centre[1]
+    rows = np.arange(self._horizon, self._shape[0]) + 0.5 - self.center[1]
     self.depths = depth = self.focal[1] * self._position[2] / rows
     side = depth[:, None] * self._slopes
     ahead = np.broadcast_to(depth[:, None], side.shape)
@@ -201,32 +201,32 @@ class Camera:
     eye = self._position[2]
     limit = self._shape[0]
     bounds = [
-      np.clip(self.centre[1] + (eye - z * height) * inverse, 0, limit)
+      np.clip(self.center[1] + (eye - z * height) * inverse, 0, limit)
       for z in (0.0, 1.0) + _GLASS
     ]
     bottom, top, low, high = (np.rint(x).astype(np.intp) for x in bounds)
-    walls, windows = self._colour(look, boxes, seen, nearest, enter, face)
+    walls, windows = self._color(look, boxes, seen, nearest, enter, face)
     for k in order:
       span = slice(first[k], last[k])
       self._put(span, top[k, span], bottom[k, span], walls[k, span])
       if windows is not None and boxes.glass[seen[k]]:
         self._put(span, high[k, span], low[k, span], windows[k])
 
-  def _colour(self, look, boxes, seen, far, unused_enter, face):
-    """Return packed colours of boxes [boxes, columns] and windows [boxes]."""
-    colours = boxes.colour[seen][:, None] * _SHADES[:, None]
+  def _color(self, look, boxes, seen, far, unused_enter, face):
+    """Return packed colors of boxes [boxes, columns] and windows [boxes]."""
+    colors = boxes.color[seen][:, None] * _SHADES[:, None]
     far = far[:, None]
-    colours = look.shade(colours, far)
+    colors = look.shade(colors, far)
     dark = look.shade(np.broadcast_to(_DARK, (len(seen), 1, 3)), far)[:, 0]
-    return np.where(face, colours[:, 1:], colours[:, :1]), dark
+    return np.where(face, colors[:, 1:], colors[:, :1]), dark
 
-  def _put(self, span, top, bottom, colour):
+  def _put(self, span, top, bottom, color):
     """Paint columns from their top to their bottom row."""
     first, last = top.min(), bottom.max()
     rows = self._rows[first:last]
     np.copyto(
       self._canvas[first:last, span],
-      colour,
+      color,
       where=(rows >= top) & (rows < bottom),
     )
 

@@ -15,16 +15,16 @@ def place(lanes: lanes_lib.Lanes) -> boxes_lib.Boxes:
   """Return poles and houses beside the lanes of a map, the same each time."""
   random = np.random.default_rng(0)
   points = np.concatenate([x.points[:, :2] for x in lanes.all])
-  poses, sizes, colours, labels = [], [], [], []
+  poses, sizes, colors, labels = [], [], [], []
   for lane in lanes.all:
-    if lane.junction is not None or not lane.kerb:
+    if lane.junction is not None or not lane.curb:
       continue
     for arc in np.arange(_EVERY / 2, lane.length, _EVERY):
       side = lane.width / 2
       house = np.append(random.uniform(2.5, 5, 2), random.uniform(3.5, 8))
       away = side + 4 + house[:2].max() + random.uniform(0, 6)
       wall = _WALLS[random.integers(len(_WALLS))]
-      for right, size, colour, label in (
+      for right, size, color, label in (
         (side + 2.5, np.array([0.15, 0.15, 5.0]), _POLE, 'Poles'),
         (away, house, wall, 'Buildings'),
       ):
@@ -34,12 +34,12 @@ def place(lanes: lanes_lib.Lanes) -> boxes_lib.Boxes:
         if gap > np.hypot(*size[:2]) + side + 1.5:
           poses.append(pose)
           sizes.append(size)
-          colours.append(colour)
+          colors.append(color)
           labels.append(sensors.LABELS[label])
   return boxes_lib.Boxes(
     np.reshape(poses, (-1, 3)),
     np.reshape(sizes, (-1, 3)),
-    np.reshape(colours, (-1, 3)).astype(float),
+    np.reshape(colors, (-1, 3)).astype(float),
     np.zeros(len(poses), bool),
     np.array(labels, np.uint8),
   )

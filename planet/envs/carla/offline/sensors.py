@@ -35,9 +35,9 @@ class DepthCamera(camera_lib.Camera):
     self._logarithmic = logarithmic
     self._ground_depth = self._pack(self.depths)[:, None]
 
-  def _pack(self, metres):
-    grey = sensors.encode_depth(metres, self._logarithmic)
-    return weather_lib.pack(np.repeat(grey[..., None], 3, -1))
+  def _pack(self, meters):
+    gray = sensors.encode_depth(meters, self._logarithmic)
+    return weather_lib.pack(np.repeat(gray[..., None], 3, -1))
 
   def _sky(self, unused_look):
     return self._pack(np.full(self._horizon, sensors.FAR))
@@ -45,7 +45,7 @@ class DepthCamera(camera_lib.Camera):
   def _ground(self, *unused_args):
     return self._ground_depth
 
-  def _colour(self, unused_look, boxes, seen, far, enter, unused_face):
+  def _color(self, unused_look, boxes, seen, far, enter, unused_face):
     return self._pack(enter), None
 
   def _rain(self, *unused_args):
@@ -53,11 +53,11 @@ class DepthCamera(camera_lib.Camera):
 
 
 class SemanticCamera(camera_lib.Camera):
-  """Camera for classes, in the colours of `sensors.PALETTE`; see `CLASSES`."""
+  """Camera for classes, in the colors of `sensors.PALETTE`; see `CLASSES`."""
 
-  def _colour(self, unused_look, boxes, seen, far, enter, unused_face):
-    colours = weather_lib.pack(sensors.PALETTE[boxes.label[seen]])
-    return np.broadcast_to(colours[:, None], enter.shape), None
+  def _color(self, unused_look, boxes, seen, far, enter, unused_face):
+    colors = weather_lib.pack(sensors.PALETTE[boxes.label[seen]])
+    return np.broadcast_to(colors[:, None], enter.shape), None
 
 
 class Cameras:
@@ -111,13 +111,13 @@ class Cameras:
 
 
 def _define_look():
-  """Return a look with the colours of classes, without light and fog."""
-  colours = {key: sensors.PALETTE[x] for key, x in sensors.LABELS.items()}
+  """Return a look with the colors of classes, without light and fog."""
+  colors = {key: sensors.PALETTE[x] for key, x in sensors.LABELS.items()}
   ground = np.zeros((256, 3))
   for entries, name in _GROUND:
-    ground[entries] = colours[name]
+    ground[entries] = colors[name]
   palette = np.tile(weather_lib.pack(ground), (weather_lib.LEVELS, 1))
-  sky = colours['Sky'].astype(float)
+  sky = colors['Sky'].astype(float)
   return weather_lib.Look(np.ones(3), sky, sky, 0.0, 0.0, palette)
 
 

@@ -1,6 +1,6 @@
-"""Ground texture: a bird's-eye image with a colour palette.
+"""Ground texture: a bird's-eye image with a color palette.
 
-Entries of the palette: shades of grass, asphalt and shoulders, then two colours
+Entries of the palette: shades of grass, asphalt and shoulders, then two colors
 of lines.
 """
 
@@ -11,7 +11,7 @@ from planet.envs.carla import lanes as lanes_lib
 GRASS, ASPHALT, SHOULDER = (0, 32), (32, 48), (48, 56)
 WHITE, YELLOW = 56, 57
 _MARGIN = 30.0
-_MOST_PIXELS_PER_METRE = 8.0
+_MOST_PIXELS_PER_METER = 8.0
 _MAX_PIXELS = 2**24
 _SHOULDER_WIDTH = 1.5
 _LINE = 0.15
@@ -26,16 +26,16 @@ class Texture:
 
   Attributes:
     pixels: Entries of the palette, uint8 [height, width]; rows along y.
-    scale: Pixels per metre, at most 8; large maps have fewer, to limit the
+    scale: Pixels per meter, at most 8; large maps have fewer, to limit the
       texture to 16 MiB.
-    origin: Coordinates of the first pixel in metres, x and y.
+    origin: Coordinates of the first pixel in meters, x and y.
   """
 
   def __init__(self, lanes: lanes_lib.Lanes):
     points = np.concatenate([x.points[:, :2] for x in lanes.all])
     low, high = points.min(0) - _MARGIN, points.max(0) + _MARGIN
     area = float(np.prod(high - low))
-    self.scale = min(_MOST_PIXELS_PER_METRE, (_MAX_PIXELS / area) ** 0.5)
+    self.scale = min(_MOST_PIXELS_PER_METER, (_MAX_PIXELS / area) ** 0.5)
     self.origin = low
     width, height = np.ceil((high - low) * self.scale).astype(int)
     random = np.random.default_rng(0)
@@ -46,7 +46,7 @@ class Texture:
   def _draw(self, lanes):
     streets = [x for x in lanes.all if x.junction is None]
     for lane in streets:
-      if lane.kerb:
+      if lane.curb:
         side = lane.width / 2
         self._band(lane, side - 0.2, side + _SHOULDER_WIDTH, SHOULDER[0], 8)
     for lane in lanes.all:
@@ -59,14 +59,14 @@ class Texture:
     """Draw the lane markings of the map, or else typical ones."""
     half = lane.width / 2
     left, right = lane.marks
-    right = right or ('solid' if lane.kerb else 'broken')
+    right = right or ('solid' if lane.curb else 'broken')
     self._line(lane, half - _LINE / 2, right, WHITE)
     self._line(lane, -half, left or 'broken', YELLOW)
 
-  def _line(self, lane, offset, kind, colour):
+  def _line(self, lane, offset, kind, color):
     low, high = offset - _LINE / 2, offset + _LINE / 2
     dash = _DASH if kind == 'broken' else None
-    self._band(lane, low, high, colour, 1, dash)
+    self._band(lane, low, high, color, 1, dash)
 
   def _band(self, lane, low, high, first, shades, dash=None):
     """Fill the band between two offsets to the right of a lane."""

@@ -22,7 +22,7 @@ _SIDEWAYS = 2.2
 _SAME_WAY = 0.3
 _WALK = 1.2
 _CROSS_RATE = 0.01
-_KERB = 0.75
+_CURB = 0.75
 _PAINTS = np.array(
   [(190, 40, 40), (40, 70, 170), (220, 220, 225), (60, 60, 64), (200, 150, 40)],
   np.float64,
@@ -52,7 +52,7 @@ class Roads:
     )
     self._count = counts
     streets = [n for n, x in enumerate(lanes.all) if x.junction is None]
-    self.kerbs = np.array([n for n in streets if lanes.all[n].kerb], int)
+    self.curbs = np.array([n for n in streets if lanes.all[n].curb], int)
     self.streets = np.array(streets, int)
 
   def poses(
@@ -91,12 +91,12 @@ class Traffic:
     self._roads = roads
     self._random = random
     self._place_vehicles(ego, num_vehicles)
-    count = num_pedestrians if len(roads.kerbs) else 0
-    self._walk_lane = roads.kerbs[random.integers(0, len(roads.kerbs), count)]
+    count = num_pedestrians if len(roads.curbs) else 0
+    self._walk_lane = roads.curbs[random.integers(0, len(roads.curbs), count)]
     self._walk_arc = random.uniform(0, 1, count) * roads.length[self._walk_lane]
     self._walk_way = random.choice([-1.0, 1.0], count)
-    self._kerb = roads.width[self._walk_lane] / 2 + _KERB
-    self._side = self._kerb.copy()
+    self._curb = roads.width[self._walk_lane] / 2 + _CURB
+    self._side = self._curb.copy()
     self._target = self._side.copy()
     self.cars = self._build(CAR, _PAINTS, len(self._arc), 'Car')
     self.walkers = self._build(WALKER, _CLOTHES, count, 'Pedestrians')
@@ -145,12 +145,12 @@ class Traffic:
     self._arc = np.array(arcs, float)
     self._speed = self._random.uniform(2, _DESIRED, len(arcs))
 
-  def _build(self, size, colours, count, label):
-    choice = self._random.integers(0, len(colours), count)
+  def _build(self, size, colors, count, label):
+    choice = self._random.integers(0, len(colors), count)
     return boxes_lib.Boxes(
       np.zeros((count, 3)),
       np.tile(np.array(size), (count, 1)),
-      colours[choice],
+      colors[choice],
       np.full(count, label == 'Car'),
       np.full(count, sensors.LABELS[label], np.uint8),
     )
@@ -176,7 +176,7 @@ class Traffic:
       self._enter_next(index)
 
   def _find_leaders(self, ego, ego_speed):
-    """Return distance in metres and speed of the leaders, [vehicles] each."""
+    """Return distance in meters and speed of the leaders, [vehicles] each."""
     poses = np.concatenate([self.cars.pose, [ego], self.walkers.pose])
     count = len(self.cars)
     yaw = self.cars.pose[:, 2]
@@ -231,8 +231,8 @@ class Traffic:
     count = len(self.walkers)
     cross = self._random.random(count) < _CROSS_RATE * dt
     if cross.any():
-      over = -3 * self._roads.width[self._walk_lane] / 2 - _KERB
-      other = np.where(self._target > 0, over, self._kerb)
+      over = -3 * self._roads.width[self._walk_lane] / 2 - _CURB
+      other = np.where(self._target > 0, over, self._curb)
       self._target = np.where(cross, other, self._target)
     left = self._target - self._side
     crossing = np.abs(left) > 1e-6

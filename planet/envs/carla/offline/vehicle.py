@@ -2,7 +2,7 @@
 
 import math
 
-# Distances in metres between the axles and from rear axle to centre.
+# Distances in meters between the axles and from rear axle to center.
 WHEELBASE, REAR = 2.85, 1.425
 # Half length, half width, half height of the body.
 EXTENT = (2.45, 1.0, 0.75)
@@ -20,8 +20,8 @@ class Bicycle:
   """Kinematic bicycle model of a car, without reverse gear.
 
   Args:
-    x: x coordinate of the centre in metres.
-    y: y coordinate of the centre in metres.
+    x: x coordinate of the center in meters.
+    y: y coordinate of the center in meters.
     yaw: Heading in radians, positive to the right.
   """
 
@@ -34,7 +34,7 @@ class Bicycle:
 
   @property
   def velocity(self) -> tuple[float, float]:
-    """Velocity in metres per second, x and y."""
+    """Velocity in meters per second, x and y."""
     course = self.yaw + self.slip
     return self.speed * math.cos(course), self.speed * math.sin(course)
 

@@ -1,4 +1,4 @@
-"""Appearance of weather: light, sky colours, fog and rain."""
+"""Appearance of weather: light, sky colors, fog and rain."""
 
 import dataclasses
 import functools
@@ -8,7 +8,7 @@ import numpy as np
 from planet.envs.carla import scenarios
 from planet.envs.carla.offline import texture
 
-# Distances in metres of the fog levels.
+# Distances in meters of the fog levels.
 LEVELS = 16
 DISTANCES = np.geomspace(2.0, 300.0, LEVELS)
 
@@ -19,10 +19,10 @@ class Look:
 
   Attributes:
     light: Brightness and tint, float64 [3].
-    zenith, horizon: Sky colours, float64 [3] from 0 to 255.
-    fog: Fraction of light lost per metre.
+    zenith, horizon: Sky colors, float64 [3] from 0 to 255.
+    fog: Fraction of light lost per meter.
     rain: Number of drops per 1000 pixels.
-    palette: Packed ground colours by fog level, uint32 [16, 256].
+    palette: Packed ground colors by fog level, uint32 [16, 256].
   """
 
   light: np.ndarray
@@ -33,25 +33,25 @@ class Look:
   palette: np.ndarray
 
   def shade(
-    self, colours: np.ndarray, distances: np.ndarray | float
+    self, colors: np.ndarray, distances: np.ndarray | float
   ) -> np.ndarray:
-    """Apply light and fog to surface colours and pack them.
+    """Apply light and fog to surface colors and pack them.
 
     Args:
-      colours: Colours from 0 to 255, [..., 3].
-      distances: Metres, broadcast to the colours without channels.
+      colors: Colors from 0 to 255, [..., 3].
+      distances: Meters, broadcast to the colors without channels.
 
     Returns:
       uint32 [...].
     """
     clear = np.exp(-self.fog * np.asarray(distances))[..., None]
-    return pack(colours * self.light * clear + self.horizon * (1 - clear))
+    return pack(colors * self.light * clear + self.horizon * (1 - clear))
 
 
-def pack(colours: np.ndarray) -> np.ndarray:
-  """Pack colours from 0 to 255, [..., 3], as uint32 in memory order."""
-  channels = np.zeros(colours.shape[:-1] + (4,), np.uint8)
-  channels[..., :3] = np.minimum(colours + 0.5, 255)
+def pack(colors: np.ndarray) -> np.ndarray:
+  """Pack colors from 0 to 255, [..., 3], as uint32 in memory order."""
+  channels = np.zeros(colors.shape[:-1] + (4,), np.uint8)
+  channels[..., :3] = np.minimum(colors + 0.5, 255)
   return channels.view(np.uint32)[..., 0]
 
 
@@ -71,8 +71,8 @@ def make(index: int) -> Look:
   if sunset:
     zenith, horizon = np.array([96, 96, 150.0]), np.array([244, 176, 118.0])
   if cloudy:
-    grey = np.array([168, 172, 178.0])
-    zenith, horizon = (zenith + 3 * grey) / 4, (horizon + 3 * grey) / 4
+    gray = np.array([168, 172, 178.0])
+    zenith, horizon = (zenith + 3 * gray) / 4, (horizon + 3 * gray) / 4
   fog = 0.002 + 0.004 * cloudy + 0.0015 * rain
   look = Look(light, zenith, horizon, fog, rain, np.zeros(0))
   palette = look.shade(_ground(wet)[None], DISTANCES[:, None])
@@ -80,8 +80,8 @@ def make(index: int) -> Look:
 
 
 def _ground(wet):
-  """Return ground colours, float64 [256, 3]; wet asphalt is darker."""
-  colours = np.zeros((256, 3))
+  """Return ground colors, float64 [256, 3]; wet asphalt is darker."""
+  colors = np.zeros((256, 3))
   for (first, last), dark, bright in (
     (texture.GRASS, (52, 92, 36), (112, 150, 66)),
     (texture.ASPHALT, (78, 78, 82), (104, 104, 108)),
@@ -89,9 +89,9 @@ def _ground(wet):
   ):
     share = np.linspace(0, 1, last - first)[:, None]
     dark, bright = (1 - share) * np.array(dark), share * np.array(bright)
-    colours[first:last] = dark + bright
+    colors[first:last] = dark + bright
   if wet:
-    colours[slice(*texture.ASPHALT)] *= 0.65
-  colours[texture.WHITE] = 240
-  colours[texture.YELLOW] = (232, 188, 40)
-  return colours
+    colors[slice(*texture.ASPHALT)] *= 0.65
+  colors[texture.WHITE] = 240
+  colors[texture.YELLOW] = (232, 188, 40)
+  return colors

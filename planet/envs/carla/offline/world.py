@@ -16,7 +16,7 @@ from planet.envs.carla.offline import vehicle as vehicle_lib
 from planet.envs.carla.offline import weather as weather_lib
 
 _SPAWN_EVERY = 8.0
-# Metres of lane per vehicle.
+# Meters of lane per vehicle.
 _ROOM = 20
 _KINDS = {
   sensors_lib.LABELS['Car']: 'vehicle',

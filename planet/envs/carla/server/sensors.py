@@ -108,8 +108,8 @@ def convert(data: 'carla.Image', sensor: sensors.Sensor) -> np.ndarray:
   rgb = pixels.reshape(data.height, data.width, 4)[..., 2::-1]
   if sensor.camera == 'depth':
     share = rgb @ np.array([1, 2**8, 2**16]) / (2**24 - 1)
-    metres = sensors.FAR * share[..., None]
-    return sensors.encode_depth(metres, sensor.logarithmic)
+    meters = sensors.FAR * share[..., None]
+    return sensors.encode_depth(meters, sensor.logarithmic)
   if sensor.camera == 'semantic_segmentation':
     return sensors.PALETTE[rgb[..., 0]]
   return rgb.copy()

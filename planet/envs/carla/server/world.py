@@ -17,7 +17,7 @@ from planet.envs.carla.server import connect, launch
 _SUBSTEP = 0.01
 _MAX_SUBSTEPS = 16
 _SETTLE_TICKS = 40
-# Metres; identifies our settings on a server. Only large maps use this value.
+# Meters; identifies our settings on a server. Only large maps use this value.
 _MARK = 2016.0
 # Factor of the time-out for the first image of an episode.
 _FIRST_IMAGE = 10
@@ -29,9 +29,9 @@ _JOLT = 15.0
 _EVENT_TIMEOUT = 0.2
 # Relative difference of durations that is due to rounding.
 _ROUNDING = 1e-3
-# Speed in m/s of a fall, and metres below a road, that no road explains.
+# Speed in m/s of a fall, and meters below a road, that no road explains.
 _FALL, _BELOW = 10.0, 20.0
-# Distance in metres of a spawn point from the nearest lane.
+# Distance in meters of a spawn point from the nearest lane.
 _FAR = 5.0
 _OWN_SERVER = 'Stop that client; each environment needs its own server.'
 

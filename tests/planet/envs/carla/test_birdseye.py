@@ -20,9 +20,9 @@ CONFIG = dict(
 )
 
 
-def find(image, colour):
-  """Rows and columns of a colour."""
-  return np.argwhere((image == colour).all(-1))
+def find(image, color):
+  """Rows and columns of a color."""
+  return np.argwhere((image == color).all(-1))
 
 
 def test_alone_or_beside_the_camera():

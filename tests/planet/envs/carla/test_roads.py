@@ -60,7 +60,7 @@ FOOTPRINTS = [
   ((0, 28.25, 180), (0, 0)),
   ((0, 33.5 + 0.01, 0), (2 / 3, 0)),
   ((0, 50, 0), (1, 0)),
-  # Across the road, the middle row is on the centre line.
+  # Across the road, the middle row is on the center line.
   ((0, 30.1, 90), (0, 0)),
 ]
 
@@ -109,7 +109,7 @@ def test_grid(grid_lanes):
   crossing = [x for x in grid_lanes.all if x.junction is not None]
   assert len(crossing) > 30
   assert all(abs(x.turn) < 150 for x in crossing)
-  assert len(grid_lanes.centres) == 8
+  assert len(grid_lanes.centers) == 8
   choices = [
     len(follow)
     for lane, follow in zip(grid_lanes.all, grid_lanes.following)

@@ -228,7 +228,7 @@ def test_metrics():
   assert found['route completion'] == pytest.approx(0.5, abs=0.02)
   assert found['kilometres'] == pytest.approx(0.008)
   assert found['collisions'] == 2 and found['lane departures'] == 1
-  # Two of eight metres were elsewhere, and two cars were hit.
+  # Two of eight meters were elsewhere, and two cars were hit.
   expected = 100 * found['route completion'] * 0.75 * 0.6**2
   assert found['driving score'] == pytest.approx(expected)
   assert found['collisions per km'] is None

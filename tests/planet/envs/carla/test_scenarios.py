@@ -118,8 +118,8 @@ def test_own_scenario_that_the_map_cannot_have(scenario, message):
     ({'scenarios': {'kinds': 'curve'}}, 'straight, one_curve, nav'),
     ({'scenarios': {'weather_distribution': ['Snow']}}, 'one of Default'),
     ({'scenarios': {'weather_distribution': []}}, 'weather_distribution'),
-    ({'scenarios': {'start_pose': [0, 0]}}, 'x, y and z in metres'),
-    ({'scenarios': {'start_pose': [0, 0, 0, 'a']}}, 'x, y and z in metres'),
+    ({'scenarios': {'start_pose': [0, 0]}}, 'x, y and z in meters'),
+    ({'scenarios': {'start_pose': [0, 0, 0, 'a']}}, 'x, y and z in meters'),
     (
       {'scenarios': {'end_pose': [0, 0, 0, 0], 'end_pos_id': 3}},
       'end_pose and end_pos_id; give one',

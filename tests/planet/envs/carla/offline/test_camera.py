@@ -31,11 +31,11 @@ def render(camera, ground, pose=(-40.0, 31.75, 0.0), boxes=None, index=0):
   )
 
 
-def box(x, y, yaw=0.0, size=(1.0, 1.0, 2.0), colour=(255, 0, 255), label=0):
+def box(x, y, yaw=0.0, size=(1.0, 1.0, 2.0), color=(255, 0, 255), label=0):
   return boxes_lib.Boxes(
     np.array([[x, y, yaw]]),
     np.array([size]),
-    np.array([colour], float),
+    np.array([color], float),
     np.zeros(1, bool),
     np.array([label], np.uint8),
   )
@@ -84,7 +84,7 @@ def test_box_of_known_size(ground, size, supersample):
   """A cube of 2 m, 20 m ahead of the camera and 3 m to its right."""
   camera = camera_lib.Camera(size, size, supersample=supersample)
   pose = (-40.0, 31.75, 0.0)
-  # The camera is 2 m ahead; the front face is 1 m before the centre.
+  # The camera is 2 m ahead; the front face is 1 m before the center.
   cube = box(-40 + 2 + 21, 31.75 + 3)
   mask = is_purple(render(camera, ground, pose, cube))
   rows, columns = np.nonzero(mask)
@@ -111,8 +111,8 @@ def test_turned_camera_sees_the_same(ground):
 
 
 def test_near_boxes_hide_far_ones(ground):
-  far = box(30, 31.75, size=(1, 2, 4), colour=(255, 0, 255))
-  near = box(15, 31.75, size=(1, 2, 4), colour=(0, 0, 255))
+  far = box(30, 31.75, size=(1, 2, 4), color=(255, 0, 255))
+  near = box(15, 31.75, size=(1, 2, 4), color=(0, 0, 255))
   for parts in ([far, near], [near, far]):
     image = render(
       camera_lib.Camera(64, 64), ground, (0, 31.75, 0), boxes_lib.join(parts)
@@ -143,7 +143,7 @@ def test_supersampling_is_the_mean_of_four(ground):
 
 
 def test_direct_rendering_is_close_to_the_camera_of_the_fork(ground):
-  """A few grey levels from 400 x 175 pixels resized by area."""
+  """A few gray levels from 400 x 175 pixels resized by area."""
   exact = camera_lib.Camera(400, 175, supersample=1)
   shrink = sensors.SENSORS['use_rgb'].shrink
   for size in (32, 64, 96, 128):
@@ -167,7 +167,7 @@ def test_weathers_look_different(ground):
 
 
 def test_moving_changes_the_picture(ground):
-  """Half a metre changes some percent of the pixels: speed can be seen."""
+  """Half a meter changes some percent of the pixels: speed can be seen."""
   camera = camera_lib.Camera(64, 64)
   first = render(camera, ground, (-40, 31.75, 0)).astype(int)
   second = render(camera, ground, (-39.5, 31.75, 0)).astype(int)

@@ -18,7 +18,7 @@ FOCAL = 32 / math.tan(math.radians(60))
 def look(env, *boxes):
   """Image from the middle of a straight lane, with nothing but some boxes.
 
-  Boxes are metres ahead of the camera, metres to the right, and classes; they
+  Boxes are meters ahead of the camera, meters to the right, and classes; they
   are cubes of 2 m.
   """
   env.reset()
@@ -42,10 +42,10 @@ def make(sensor, **config):
 
 def test_scales_of_depth():
   """In steps of 3.9 m; or 3.3 m and 1000 m at the ends of the logarithm."""
-  metres = np.array([0, 200, 400, 1000, 5000])
-  assert sensors.encode_depth(metres, False).tolist() == [0, 51, 102, 255, 255]
-  metres = np.array([0, 1000 / 300, 1000 / 300 ** (1 / 3), 1000, 5000])
-  assert sensors.encode_depth(metres, True).tolist() == [0, 0, 170, 255, 255]
+  meters = np.array([0, 200, 400, 1000, 5000])
+  assert sensors.encode_depth(meters, False).tolist() == [0, 51, 102, 255, 255]
+  meters = np.array([0, 1000 / 300, 1000 / 300 ** (1 / 3), 1000, 5000])
+  assert sensors.encode_depth(meters, True).tolist() == [0, 0, 170, 255, 255]
 
 
 def test_classes_are_those_of_the_package():
@@ -77,7 +77,7 @@ def test_depth(name, logarithmic, direct):
 
 @pytest.mark.parametrize('direct', [True, False])
 def test_classes(direct):
-  """Exact colours only, and those of what the other camera shows there."""
+  """Exact colors only, and those of what the other camera shows there."""
   env = make('use_semantic', offline_direct_render=direct)
   image = look(env, (8, -5, 'Pedestrians'), (8, 5, 'Buildings'))
   names = {sensors.PALETTE[x].tobytes(): y for y, x in _numbers()}

@@ -22,7 +22,7 @@ def drive(car, seconds, throttle=0.0, steer=0.0, brake=0.0):
 
 
 def time_to(car, speed, throttle=0.0, brake=0.0):
-  """Seconds and metres until a speed in km/h is passed."""
+  """Seconds and meters until a speed in km/h is passed."""
   start, began = (car.x, car.y), car.speed
   for step in range(1, 10000):
     car.step(throttle, 0.0, brake, 0.01)
@@ -54,8 +54,8 @@ def test_speeds_of_the_specification():
   assert car.speed * 3.6 == pytest.approx(93, abs=2)
   car = vehicle.Bicycle(0, 0, 0)
   car.speed = 50 / 3.6
-  seconds, metres = time_to(car, 0.1, brake=1.0)
-  assert metres == pytest.approx(11.2, abs=0.2)
+  seconds, meters = time_to(car, 0.1, brake=1.0)
+  assert meters == pytest.approx(11.2, abs=0.2)
   assert seconds == pytest.approx(1.7, abs=0.1)
   drive(car, 1, brake=1.0)
   assert car.speed == 0.0
@@ -71,11 +71,11 @@ def test_full_lock_circle():
     points.append((car.x, car.y))
   points = np.array(points)
   assert car.speed > 0.5
-  centre = (points.max(0) + points.min(0)) / 2
-  diameters = 2 * np.hypot(*(points - centre).T)
+  center = (points.max(0) + points.min(0)) / 2
+  diameters = 2 * np.hypot(*(points - center).T)
   assert diameters.mean() == pytest.approx(8.6, abs=0.1)
   # To the right, seen from above with y to the right of x.
-  assert car.yaw > 0 and centre[1] > 0
+  assert car.yaw > 0 and center[1] > 0
 
 
 def test_no_spinning_at_speed():

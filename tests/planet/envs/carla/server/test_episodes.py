@@ -143,7 +143,7 @@ def test_traffic_keeps_away_from_the_start(server, make_env):
   env.reset()
   others = [x.position[:2] for x in find_others(server)]
   distances = np.hypot(*(np.array(others) - env.location[:2]).T)
-  # There are 18 places; the neighbours of the start stay free.
+  # There are 18 places; the neighbors of the start stay free.
   assert len(others) in (15, 16) and min(distances) > 8
 
 
@@ -225,8 +225,8 @@ def test_sensors(server, make_env, name):
       red, green, _ = image[0, 0, 3 * index : 3 * index + 3].tolist()
       assert (red, green) == (number, 20 + round(40 * side))
   if sensor.camera == 'semantic_segmentation':
-    colours = set(map(tuple, sensors.PALETTE.tolist()))
-    assert set(map(tuple, image.reshape(-1, 3).tolist())) <= colours
+    colors = set(map(tuple, sensors.PALETTE.tolist()))
+    assert set(map(tuple, image.reshape(-1, 3).tolist())) <= colors
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 20
 
 

@@ -51,7 +51,7 @@ def pack_frame(sensor, frame, seconds, pose, data):
     sensor: Number of the kind of sensor.
     frame: Number of the tick.
     seconds: Time of the simulation.
-    pose: x, y, z in metres, pitch, yaw, roll in degrees.
+    pose: x, y, z in meters, pitch, yaw, roll in degrees.
     data: Bytes that depend on the kind.
   """
   header = struct.pack('<QQd6f', sensor, frame, seconds, *pose)

@@ -18,7 +18,7 @@ def make(x0, y0, x1, y1):
   """Return the file of a mesh of one polygon at height 0.
 
   Args:
-    x0: Least x in metres, as in the world.
+    x0: Least x in meters, as in the world.
     y0: Least y.
     x1: Greatest x.
     y1: Greatest y.

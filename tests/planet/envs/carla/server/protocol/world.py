@@ -39,11 +39,11 @@ class Actor:
   Attributes:
     id: Number.
     definition: Description with which it was spawned.
-    position: x, y and z in metres.
+    position: x, y and z in meters.
     rotation: Pitch, yaw and roll in degrees.
     parent: Number of the actor that it is attached to, or 0.
     stream: Number of its stream, or 0.
-    velocity: Metres per second, x, y and z.
+    velocity: Meters per second, x, y and z.
     turn: Degrees per second.
     control: Throttle, steer, brake, hand brake, reverse, manual, gear.
   """
@@ -280,7 +280,7 @@ class World:
   def _render(self, camera, count):
     """Return pixels, BGRA, that tell ticks, sides and weathers apart.
 
-    Colours are uniform: the weather is in blue, the side of the camera in
+    Colors are uniform: the weather is in blue, the side of the camera in
     green, and the tick in red. Depths and classes are noise, always the same.
     """
     if camera.type == 'sensor.camera.rgb':
