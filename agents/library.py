@@ -15,7 +15,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from agents import configs, runs, train_ppo
+from agents import configs, display, runs, train_ppo
 from agents.run import life, mpi, references
 from agents.run.training import Training, check_arguments
 
@@ -77,8 +77,6 @@ def train(
 
 
 def _train(env_processes, run):
-  from agents import display
-
   shown = []
 
   def observers():

@@ -18,7 +18,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from agents import configs, runs, utility
+from agents import configs, display, runs, tools, utility
+from agents.envs import adapters
 from agents.run import (
   entry,
   flags,
@@ -31,7 +32,7 @@ from agents.run import (
   stopping,
   wandb_mirror,
 )
-from agents.tools import graph_errors
+from agents.tools import continuous, graph_errors, wrappers
 from agents.tools.lazy_tf import tf
 
 # `python -m` gives this module another name.
@@ -138,9 +139,6 @@ def train(
       names or has unknown ones, such as those of other versions.
     NotFinite: If weights or scores are infinite or NaN.
   """
-  from agents.envs import adapters
-  from agents.tools import continuous
-
   configs.check(config)
   comm = comm or mpi.SingleComm()
   rank, size = comm.Get_rank(), comm.Get_size()
@@ -237,7 +235,6 @@ def _claim(given):
 
 def _train(given, comm, run):
   """Train; the first rank prints the progress."""
-  from agents import display
   from agents.tools import devices
 
   config = run.config
@@ -267,8 +264,6 @@ def _create_environment(config):
 
   For programs of users; trainings do the same for all environments at once.
   """
-  from agents.tools import continuous, wrappers
-
   env = continuous.make(config.env, settings=config.env_settings)
   if config.max_length:
     env = wrappers.LimitDuration(env, config.max_length)
@@ -280,8 +275,6 @@ def _define_loop(
   graph, logdir, train_steps, eval_steps, observers=(), comm=None
 ):
   """Loop that alternates training and evaluation."""
-  from agents import tools
-
   loop = tools.Loop(
     logdir,
     graph.step,
@@ -317,7 +310,6 @@ def _define_loop(
 
 def _run(loop, graph, config, comm, threads, stored):
   """Run the loop in a session."""
-  from agents import tools
   from agents.tools import mpi_ops
 
   if config.update_every % config.num_agents:

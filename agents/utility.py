@@ -10,12 +10,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from agents.run import errors, files, references
+from agents.run import errors, files, folder, references
 from agents.run.checkpoint import find_variables
 from agents.run.messages import set_up_logging as set_up_logging
+from agents.tools import attr_dict
 
 if TYPE_CHECKING:
-  from agents.tools import attr_dict, in_graph_batch_env
+  from agents.tools import in_graph_batch_env
   from agents.tools.tf1 import tf
 
 
@@ -40,7 +41,7 @@ def define_simulation_graph(
     tensors `done` bool [N], `score` float32 [N] and `summary`.
   """
   from agents import configs
-  from agents.tools import attr_dict, simulate
+  from agents.tools import simulate
   from agents.tools.tf1 import tf
 
   step = tf.Variable(0, False, dtype=tf.int64, name='global_step')
@@ -164,8 +165,6 @@ def load_config(
     MissingFile: If there is no file, an `IOError` as in the original.
     UsageError: See `agents.configs.from_plain`; also if the file is damaged.
   """
-  from agents.run import folder
-
   if not logdir:
     raise errors.MissingFile('There is no run without a log directory.')
   logdir = files.expand(logdir)
@@ -173,7 +172,6 @@ def load_config(
   if parse:
     return parse(stored)
   from agents import configs
-  from agents.tools import attr_dict
 
   config = configs.from_plain(stored, references.parse(trust), logdir)
   return attr_dict.AttrDict(config, logdir=logdir)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from agents import trained
+from agents import tools, trained
 from agents.envs import adapters, batch_env, recorder, video, window
 from agents.evaluation import stack
 from agents.run import (
@@ -192,8 +192,6 @@ def _create_environment(config, outdir):
 
 def _define_loop(graph, eval_steps):
   """Loop of one evaluation that writes no summaries."""
-  from agents import tools
-
   loop = tools.Loop(
     None, graph.step, graph.should_log, graph.do_report, graph.force_reset
   )

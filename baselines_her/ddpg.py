@@ -9,6 +9,7 @@ import numpy as np
 from agents.run import errors
 from agents.tools.tf1 import tf
 from baselines_her import (
+  demonstrations,
   mpi,
   replay_buffer,
   tf_util,
@@ -193,8 +194,6 @@ class DDPG:
     Raises:
       UsageError: If the file is unreadable or has too few demonstrations.
     """
-    from baselines_her import demonstrations
-
     assert self.demo_buffer is not None, 'demonstrations need bc_loss = 1'
     count, dims = self.settings.num_demo, self.input_dims
     for episode in demonstrations.load(demoDataFile, count, self.T, dims):

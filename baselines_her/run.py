@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from agents.envs import adapters
+from agents.envs import adapters, window
 from agents.run import (
   entry,
   errors,
@@ -43,9 +43,11 @@ from baselines_her import (
   envs,
   logger,
   monitor,
+  play,
   settings,
   util,
   vec_env,
+  video_recorder,
 )
 
 if TYPE_CHECKING:
@@ -265,8 +267,6 @@ class Plan:
       with messages.muted(adapters.__name__):
         env = build_env(own, values.T)
       if args.save_video_interval:
-        from baselines_her import video_recorder
-
         interval, videos = args.save_video_interval, f'{folder}/videos'
         logger.info(f'Writing videos to {videos}.')
         env = video_recorder.VecVideoRecorder(
@@ -360,9 +360,6 @@ class Plan:
         'Flags --total_env_steps and --num_timesteps exclude each other.'
       )
     if args.play:
-      from agents.envs import window
-      from baselines_her import play
-
       # Now, not only after the training.
       if problem := play.find_problem(self._env, window.has_display()):
         self._unseen = [f'--play will show no pictures: {problem}']
@@ -524,8 +521,6 @@ def _train(plan: Plan) -> Any:
     if args.save_path:
       model.save(args.save_path)
     if args.play:
-      from baselines_her import play
-
       logger.log('Running trained model')
       filename = os.path.join(plan.folder, 'play.mp4')
       play.show(

@@ -14,7 +14,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from agents.envs import guard, images, spaces, wrappers
+from agents.envs import guard, images, observations, spaces, wrappers
 from agents.run import errors
 
 # Systems as users name them, and as sentences do.
@@ -387,8 +387,6 @@ def _find_one_bound(subject, _):
 
 def _find_no_input(subject, _):
   """PPO: observations that become the input of a network."""
-  from agents.envs import observations
-
   problem = observations.explain(subject.env.observation_space)
   if not problem:
     return None

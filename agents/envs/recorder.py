@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import guard, images, video
+from agents.envs import guard, images, video, window
 from agents.envs.wrappers import Wrapper
 
 _DEFAULT_FPS = 30
@@ -104,11 +104,9 @@ class RecordEpisodes(Wrapper):
     super().__init__(env)
     self._paths = iter(paths)
     self._return = 0.0
-    self._window: Any = None
+    self._window: window.Window | None = None
     fps = find_fps(env)
     if title is not None:
-      from agents.envs import window
-
       self._window = window.Window(title, fps)
     self._recorder = Recorder(self._render, fps, largest)
 

@@ -22,7 +22,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Interval
 
-from agents.pipeline import checkpoints, logs, resources, toolbox
+from agents.pipeline import (
+  checkpoints,
+  logs,
+  resources,
+  toolbox,
+  visdom_mirror,
+)
 from agents.run import (
   checkpoint,
   entry,
@@ -34,6 +40,7 @@ from agents.run import (
   mpi,
   references,
   schema,
+  wandb_mirror,
 )
 from agents.run.schema import Count, Whole, setting
 
@@ -322,13 +329,9 @@ class Session:
     if self.path:
       self._add_output(log.Events(self._file('tensorboard')))
     if args.wandb and first:
-      from agents.run import wandb_mirror
-
       shown = self.path, self.params, self.logger.info
       self._add_output(wandb_mirror.WandbMirror(args.wandb, *shown))
     if args.visdom and first:
-      from agents.pipeline import visdom_mirror
-
       name = os.path.basename(self.path or 'dry_run')
       output = self._file('visdom.log')
       self._add_output(
@@ -561,12 +564,8 @@ def _check_combination(args):
 def _check_packages(args):
   """Refuse flags for packages that are not installed."""
   if args.wandb is not None:
-    from agents.run import wandb_mirror
-
     wandb_mirror.check(args.wandb)
   if args.visdom:
-    from agents.pipeline import visdom_mirror
-
     visdom_mirror.check_installed()
   if args.tensorboard:
     viz = errors.how_to_install('viz')

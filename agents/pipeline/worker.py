@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import episode_log, guard, probe, wrappers
+from agents.envs import (
+  episode_log,
+  guard,
+  probe,
+  recorder,
+  video,
+  wrappers,
+)
 from agents.pipeline import env_config
 from agents.run import errors, random_state
 
@@ -53,8 +60,6 @@ class Worker:
     self._name = name = str(env.get('name') or env.get('constructor'))
     created = wrappers.Guard(created, name)
     if render:
-      from agents.envs import recorder, video
-
       paths = _video_paths(video_folder) if video_folder else ()
       title = name if window else None
       created = recorder.RecordEpisodes(created, paths, title, video.SIZE)
@@ -170,8 +175,6 @@ class Worker:
 
 def _video_paths(folder):
   """Generate the paths of the next videos in a folder."""
-  from agents.envs import video
-
   os.makedirs(folder, exist_ok=True)
   while True:
     number = len(os.listdir(folder)) + 1

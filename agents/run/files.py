@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Iterator
 from typing import IO, Any
 
-from agents.run import errors, locks, yaml_text
+from agents.run import errors, locks, released, yaml_text
 
 
 def expand(path: str | bytes | os.PathLike[str]) -> str:
@@ -191,7 +191,5 @@ def read_yaml(filename: str) -> Any:
   with open(expand(filename), encoding='utf-8-sig') as file_:
     text = file_.read()
   if text.startswith('!!python/object'):
-    from agents.run import released
-
     return released.parse(text)
   return yaml_text.parse(text)

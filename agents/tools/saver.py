@@ -5,7 +5,7 @@ import os
 import re
 from typing import Any
 
-from agents.run import checkpoint, errors, locks
+from agents.run import checkpoint, errors, locks, released
 from agents.tools.tf1 import tf
 
 # Name scope of the variables of optimizers that belong to no other variable.
@@ -68,8 +68,6 @@ class Saver(tf.train.Saver):
 
   def _restore_released(self, sess, path):
     """Restore a checkpoint of the original PPO; return whether it is one."""
-    from agents.run import released
-
     reader = tf.train.NewCheckpointReader(path)
     names = released.find_names(reader.get_variable_to_shape_map())
     if not names:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from agents.envs import window
 from agents.pipeline import session as session_lib
 from agents.pipeline.base import ExplorerBase
 from agents.run import references
-from baselines_her import rollout
+from baselines_her import play, rollout
 from baselines_her.pipeline.agent import HERAgent
 from baselines_her.util import Episode
 
@@ -97,9 +98,6 @@ class HERExplorer(ExplorerBase):
 
   def _view(self) -> Any:
     """Create an environment that is shown or recorded, if that is possible."""
-    from agents.envs import window
-    from baselines_her import play
-
     task, session = self._task, self.session
     seed = None if task.seed is None else task.seed + _EVAL_SEED
     shown = session.comm.Get_rank() == 0 and window.has_display()

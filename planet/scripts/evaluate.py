@@ -31,6 +31,8 @@ from agents.run import (
   stopping,
 )
 from agents.tools.wrappers import STEPS_OF_ACTION
+from planet.scripts import renamed, tasks
+from planet.tools.attr_dict import AttrDict
 
 if TYPE_CHECKING:
   from planet.trained import Restored
@@ -51,7 +53,6 @@ def main(args: Any) -> None:
   # Before TensorFlow is imported.
   folder.find_single(args.logdir)
   from planet import trained
-  from planet.scripts import renamed, tasks
 
   restored = trained.restore(
     args.logdir, args.checkpoint, args.params, args.seed, args.trust
@@ -110,7 +111,6 @@ def play(
     `action_repeat` of its task, and the `metrics` of an environment that
     declares its settings, a dict or None.
   """
-  from planet.tools.attr_dict import AttrDict
   from planet.training import playing
 
   path, config, shapes = restored
@@ -161,8 +161,6 @@ def play_once(
   Raises:
     StopRequested: If the user asks to stop.
   """
-  from planet.tools.attr_dict import AttrDict
-
   steps: list[tuple] | None = None
   while steps is None:
     steps = _try_episode(agent, env, bar, overview, action_repeat)

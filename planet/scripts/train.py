@@ -36,6 +36,7 @@ from agents.run import (
   wandb_mirror,
 )
 from agents.tools.lazy_tf import tf
+from planet.scripts import presets
 from planet.scripts.arguments import Arguments as Arguments
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ def check(args: Arguments, size: int = 1) -> Arguments:
   Raises:
     UsageError: If a parameter is wrong.
   """
-  from planet.scripts import added, parameters, presets
+  from planet.scripts import added, parameters
 
   if args.config not in presets.PRESETS:
     place = 'planet.scripts.configs'
@@ -335,8 +336,6 @@ def parse_known_args(
   Raises:
     UsageError: If a flag is unknown or its value is not allowed.
   """
-  from planet.scripts import presets
-
   parser = entry.Parser(
     prog='planet-train',
     description=__doc__,
