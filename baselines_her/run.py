@@ -206,11 +206,16 @@ class Plan:
     self._usual = comm.bcast(self._task.usual)
     if self._usual:
       self._use(mpi.on_first_rank(comm, self._settle))
-    self._check_files()
+    self._check_task()
+    self._check_pictures()
+    self._check_paths()
 
   @contextlib.contextmanager
   def claim(self) -> Iterator[run_folder.Run]:
-    """Return the context of the locked run; see `agents.run.life.start`.
+    """Lock the run and settle what another process may have changed.
+
+    Yields:
+      The run, see `agents.run.life.start`.
 
     Raises:
       UsageError: If another process is using the run, or has changed it so that
@@ -341,8 +346,8 @@ class Plan:
         begun |= len(file_.readlines()) > 2  # after two of header
     return begun
 
-  def _check_files(self) -> None:
-    """Check that all files can be read or written."""
+  def _check_task(self) -> None:
+    """Check that flags and settings fit one another and the environment."""
     args, values = self.args, self._settings
     if adapters.is_environment(self._env) and (args.num_env or 1) > 1:
       raise errors.UsageError(
@@ -359,19 +364,25 @@ class Plan:
       raise errors.UsageError(
         'Flags --total_env_steps and --num_timesteps exclude each other.'
       )
-    if args.play:
-      # Now, not only after the training.
-      if problem := play.find_problem(self._env, window.has_display()):
-        self._unseen = [f'--play will show no pictures: {problem}']
     if values.demo_file:
       # Reads all of them, and compares the first.
       limit = values.T or self._task.time_limit
       demos = values.demo_file, values.num_demo, limit, self._task.dims
       next(demonstrations.load(*demos), None)
+
+  def _check_pictures(self) -> None:
+    """Check that videos can be written; note if `--play` will show nothing."""
+    args = self.args
+    if args.play:
+      if problem := play.find_problem(self._env, window.has_display()):
+        self._unseen = [f'--play will show no pictures: {problem}']
     if args.save_video_interval:
       flag, how = 'Flag --save_video_interval', errors.how_to_install('viz')
       errors.check_installed('imageio_ffmpeg', flag, how, 'omit the flag')
-    folders = [self.folder, self._policies]
+
+  def _check_paths(self) -> None:
+    """Check that the files and folders of the flags can be created."""
+    args, folders = self.args, [self.folder, self._policies]
     if args.save_path:
       if os.path.isdir(args.save_path):
         raise errors.UsageError(
