@@ -416,7 +416,8 @@ def call(name: str | None) -> dict[str, Any] | None:
     return None
   if not callable(found) or inspect.signature(found).parameters:
     raise errors.UsageError(
-      f'Configuration {name} is not a function without arguments.'
+      f'Configuration {name} is not a function without arguments; give one '
+      'that returns a mapping.'
     )
   config: Any = found()
   if not isinstance(config, Mapping):

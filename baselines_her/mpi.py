@@ -83,7 +83,9 @@ def check_seeds(comm: Any) -> None:
   comm.Bcast(root, root=0)
   # No assert, which python -O leaves out.
   if comm.Get_rank() != 0 and local[0] == root[0]:
-    raise RuntimeError('Two ranks draw the same random numbers.')
+    raise RuntimeError(
+      'Two ranks draw the same random numbers; give each rank its own seed.'
+    )
 
 
 class MpiAdam:

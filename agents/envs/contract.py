@@ -364,7 +364,7 @@ def _find_other_actions(subject, _):
   if not _is_vector(space):
     return (
       f'The actions of {subject.name} have shape {space.shape}, but {system} '
-      'needs vectors.'
+      'needs vectors. Wrap the environment and register it under a new id.'
     )
   return None
 
@@ -447,7 +447,10 @@ def _find_no_observed_vector(subject, _):
   if part and part['typ'] == 'Box' and len(part['dim']) == 1 and part['dim'][0]:
     return None
   if part:
-    return f'DDPG observes vectors, but the observations of {name} are {space}.'
+    return (
+      f'DDPG observes vectors, but the observations of {name} are {space}. '
+      'Wrap the environment and register it under a new id.'
+    )
   return (
     f'DDPG observes one vector, but the observations of {name} have the parts '
     f'{", ".join(parts)}; set observation_key to one of them.'
@@ -458,7 +461,10 @@ def _find_no_bounded_vector(subject, _):
   """DDPG: actions are bounded vectors."""
   name, space = subject.name, subject.env.action_space
   if not _is_vector(space):
-    return f'The actions of {name} are {space}, but DDPG needs vectors.'
+    return (
+      f'The actions of {name} are {space}, but DDPG needs vectors. Wrap the '
+      'environment and register it under a new id.'
+    )
   if not spaces.find_scalable(space).all():
     return (
       f'The actions of {name} are {space}, but DDPG needs two finite bounds, '

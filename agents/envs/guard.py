@@ -54,7 +54,9 @@ def check_finite(value: Any, what: str, env: Any) -> None:
   if kind:
     name = env if isinstance(env, str) else find_name(env)
     kind = kind[0].upper() + kind[1:]
-    raise BadNumber(f'{kind} {what} encountered in {name}.')
+    raise BadNumber(
+      f'{kind} {what} encountered in {name}; return finite numbers.'
+    )
 
 
 def check_image(image: Any, name: Any) -> np.ndarray:

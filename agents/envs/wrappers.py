@@ -172,7 +172,8 @@ class Guard(Wrapper):
     if self._is_dict and not isinstance(observ, dict):
       raise errors.EnvError(
         f'Environment {self._name} returned the observation {observ!r:.80} '
-        f'{self._when}, but its observation_space is a dictionary.'
+        f'{self._when}, but its observation_space is a dictionary; '
+        'return one with the same keys.'
       )
     for path, space, shape in self._parts:
       try:

@@ -63,8 +63,8 @@ def _add_tags(constructor):
         return _read_partial(parts)
     if kind.startswith('planet.'):
       raise ValueError(
-        'it is that of the original PlaNet, of which checkpoints can be used, '
-        'see docs/coming-from.md, but not settings'
+        'the original PlaNet wrote it, whose checkpoints can be used, see '
+        'docs/coming-from.md, but whose settings cannot'
       )
     raise ValueError(f'it contains the Python object {kind!r}')
 

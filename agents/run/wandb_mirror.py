@@ -117,7 +117,7 @@ def check(project: str | None, folder: str | None = '.') -> None:
     )
   if not folder:
     raise errors.UsageError(
-      'Flag --wandb needs a log directory to read from; add --logdir.'
+      'Flag --wandb needs a log directory for its files; add --logdir.'
     )
   errors.check_installed(
     'wandb', 'Flag --wandb', errors.how_to_install('wandb'), 'omit the flag'
