@@ -146,7 +146,8 @@ class Report(contextlib.ExitStack):
 def forget_epochs(folder: str, first: int, updates: int) -> None:
   """Remove the rows of epochs that a continued training will repeat.
 
-  It was killed after its last checkpoint. Only the first rank has rows.
+  A training that was killed has rows that are newer than its last checkpoint.
+  Only the first rank has rows.
 
   Args:
     folder: Folder of the logger.

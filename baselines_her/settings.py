@@ -282,6 +282,7 @@ def merge(given: Mapping[str, Any]) -> dict[str, Any]:
   if own := own_network(result.get('network')):
     del result['network']
     result.update(own)
+  # Names only: with the environment known, `settle` checks the values.
   Settings.check({x: None for x in result if x not in Settings.names()})
   return result
 

@@ -57,7 +57,7 @@ class _Adapter(Forwarding):
       setattr(self, name, space)
 
   def close(self) -> None:
-    """Close the environment; what fails then harms nothing."""
+    """Close the environment; an error in it is only a warning."""
     try:
       super().close()
     except guard.MISTAKES as error:

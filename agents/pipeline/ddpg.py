@@ -1,4 +1,4 @@
-"""Deep deterministic policy gradient (Lillicrap et al., 2016)."""
+"""Deep deterministic policy gradients, Lillicrap et al. 2016."""
 
 import copy
 import functools
@@ -135,7 +135,11 @@ class DDPGAgent(base.AgentBase):
 
 
 class Noise:
-  """Ornstein-Uhlenbeck noise that restarts with each episode.
+  """Ornstein-Uhlenbeck noise that restarts at its mean with each episode.
+
+    x_{t+1} = x_t + theta (mu - x_t) + sigma e_t,  e_t ~ N(0, 1)
+
+  Source: exploration of Lillicrap et al. (2016), equation 7 and section 7.
 
   Args:
     size: Number of dimensions.
@@ -201,6 +205,9 @@ class DDPGPolicy:
 
     y = r + gamma (1 - d) Q'(s', pi'(s'))
     critic: mean smooth L1 of Q(s, a) - y,  actor: -sum Q(s, pi(s))
+
+  Source: Lillicrap et al. (2016), arXiv:1509.02971, equations 4 to 6. Smooth L1
+  in place of the square, and the sum in place of the mean, are digideep's.
 
   Args:
     sess: TensorFlow session whose graph to build in.

@@ -167,7 +167,8 @@ def compute_advantages(
     delta_t = r_t + gamma m_{t+1} V_{t+1} - V_t
     A_t = delta_t + gamma tau m_{t+1} A_{t+1},  return_t = A_t + V_t
 
-  (Schulman et al., 2016), or with tau = None: R_T = V_T, return_t = r_t +
+  (Schulman et al., 2016, arXiv:1506.02438, equation 16, where tau is called
+  lambda), or with tau = None: R_T = V_T, return_t = r_t +
   gamma m_{t+1} return_{t+1}. Advantages are returns minus values, normalized to
   mean zero and standard deviation one over the chunk.
 

@@ -65,8 +65,8 @@ class StreamingNormalize:
   def update(self, value: tf.Tensor) -> tf.Tensor:
     """Add a value, or a batch of values, to the statistics.
 
-    Exact for batches; with n new values, the deviation uses the old and the
-    new mean (Chan et al., 1979).
+    The sum of squares S grows by the sum of (x - old mean) (x - new mean),
+    which is exact for batches, too (Chan et al., 1979).
 
     Args:
       value: Float tensor [...] or [batch, ...].

@@ -137,6 +137,9 @@ def define_update(
 def penalty_factor(change: tf.Tensor, target: float) -> tf.Tensor:
   """Return the factor by which to change the penalty after an update.
 
+  Thresholds and factors are those of batch PPO; section 4 of the paper has 2
+  above 1.5 times the target, and 1/2 below 1/1.5 times.
+
   Args:
     change: Mean divergence from the old policy, float scalar.
     target: Target divergence of an update.

@@ -256,7 +256,7 @@ def _scan_back(function, *sequences):
 
 
 def _shift_left(sequence, steps):
-  """Sequence [batch, time] one step earlier, padded with zeros."""
+  """Sequence [batch, time] some steps earlier, padded with zeros."""
   length = tf.shape(sequence)[1]
   return tf.pad(sequence, [[0, 0], [0, steps]])[:, steps : steps + length]
 

@@ -26,8 +26,8 @@ def define_model(
     config: Configuration.
 
   Returns:
-    Tuple of a score [0 or 1], a summary, and a list of functions to call at
-    the end.
+    Tuple of a score, float32 [1], or [0] in steps that are not logged, a
+    summary, and a list of functions to call at the end.
   """
   cleanups: list[Callable] = []
   ranks = trainer.ranks

@@ -149,7 +149,10 @@ def _divergence(posterior, prior, graph, config):
 
 
 def _global_divergence(posterior, unused_prior, graph, config):
-  """Compute KL(posterior || standard normal) beyond the free nats."""
+  """Compute KL(posterior || standard normal) beyond the free nats.
+
+  Shape [batch, time].
+  """
   standard = {
     **posterior,
     'mean': tf.zeros_like(posterior['mean']),
@@ -161,7 +164,11 @@ def _global_divergence(posterior, unused_prior, graph, config):
 
 
 def _overshooting(posterior, unused_prior, graph, config):
-  """Compute KL(posterior || prediction of several steps) less free nats."""
+  """Compute the divergences of latent overshooting, equation 7.
+
+  They are KL(posterior || prediction of several steps) beyond the free nats,
+  [batch, time, distance].
+  """
   distance = config.overshooting_distance
   batch, time = tf.unstack(tf.shape(graph.data['action'])[:2])
   length = graph.data.get('length', tf.fill([batch], time))
