@@ -63,8 +63,8 @@ def _add_tags(constructor):
         return _read_partial(parts)
     if kind.startswith('planet.'):
       raise ValueError(
-        'the original PlaNet wrote it, whose checkpoints can be used, see '
-        'docs/coming-from.md, but whose settings cannot'
+        'it is of the original PlaNet, whose checkpoints can be used, but not '
+        'its settings, see docs/coming-from.md'
       )
     raise ValueError(f'it contains the Python object {kind!r}')
 
