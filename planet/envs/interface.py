@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from agents.envs import guard, images, spaces, wrappers
-from agents.evaluation import check_shape
+from agents.evaluation import check_shape, take_row
 from agents.run import errors
 
 
@@ -166,7 +166,7 @@ class Reader:
     count = self._count(observation)
     if count is None:
       return self._join(observation)
-    rows = [_map(lambda x, i=i: x[i], observation) for i in range(count)]
+    rows = [take_row(observation, self._space, i) for i in range(count)]
     return np.stack([self._join(x) for x in rows])
 
   def _is_input(self, array):
@@ -298,12 +298,3 @@ def _has(observation, path):
       return False
     observation = observation[key]
   return True
-
-
-def _map(function, value):
-  """Apply a function to all arrays of an observation."""
-  if isinstance(value, Mapping):
-    return {key: _map(function, x) for key, x in value.items()}
-  if isinstance(value, tuple):
-    return tuple(_map(function, x) for x in value)
-  return function(np.asarray(value))
