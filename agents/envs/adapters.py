@@ -794,17 +794,17 @@ def resolve(env_id: str) -> tuple[str, str]:
   module, _, name = env_id.rpartition(':')
   if module:
     return _find_library(env_id, module, name), env_id
-  if env_id not in gymnasium.registry and env_id in _own_ids_of_gym():
+  registry = gymnasium.registry
+  if env_id not in registry and env_id in _own_ids_of_gym():
     return 'gym', env_id
-  if not _versions(gymnasium.registry, env_id) and 'Bullet' not in env_id:
+  if not _versions(env_id) and 'Bullet' not in env_id:
     with contextlib.suppress(ImportError), quiet.quietly():
       import gymnasium_robotics
 
       gymnasium.register_envs(gymnasium_robotics)
-  registry = gymnasium.registry
   if env_id in registry and _is_maintained(registry[env_id]):
     return 'gymnasium', env_id
-  versions = _versions(registry, env_id)
+  versions = _versions(env_id)
   if versions:
     newest = versions[max(versions)]
     logging.getLogger(__name__).info(
@@ -813,7 +813,7 @@ def resolve(env_id: str) -> tuple[str, str]:
     return 'gymnasium', newest
   if env_id in _gym_registry():
     return 'gym', env_id
-  raise errors.UsageError(_explain_unknown(env_id, registry))
+  raise errors.UsageError(_explain_unknown(env_id))
 
 
 def find_entry(env_id: str) -> Any:
@@ -837,11 +837,11 @@ def is_function(env_id: str) -> bool:
   return _find_function(env_id) is not None
 
 
-def _versions(registry, env_id):
-  """Return a dict from version to id of the maintained environments."""
+def _versions(env_id):
+  """Return a dict from version to id of what gymnasium maintains of an id."""
   base = env_id.rpartition('-v')[0] or env_id
   versions = {}
-  for name, spec in registry.items():
+  for name, spec in gymnasium.registry.items():
     if name.rpartition('-v')[0] == base and _is_maintained(spec):
       versions[spec.version or 0] = name
   return versions
@@ -863,7 +863,7 @@ def _find_library(env_id, module, name):
     except ModuleNotFoundError:
       # gymnasium.make raises the error that names the module.
       return 'gymnasium'
-  if name in gymnasium.registry or _versions(gymnasium.registry, name):
+  if name in gymnasium.registry or _versions(name):
     return 'gymnasium'
   if name in _own_ids_of_gym():
     return 'gym'
@@ -903,8 +903,8 @@ def _gym_registry():
   return _own_ids_of_gym()
 
 
-def _explain_unknown(env_id, registry):
-  known = [*registry, *_gym_registry()]
+def _explain_unknown(env_id):
+  known = [*gymnasium.registry, *_gym_registry()]
   extras = {'Bullet': 'pybullet'}
   extras.update(dict.fromkeys(('Fetch', 'Hand', 'AntMaze'), 'robotics'))
   for word, extra in extras.items():
