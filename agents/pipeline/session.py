@@ -199,6 +199,7 @@ class Session:
     self._open = contextlib.ExitStack()
     try:
       self._read_parameters()
+      self._create_runner()
       self._open_folder()
       self._open_outputs()
     except BaseException:
@@ -229,6 +230,9 @@ class Session:
       # What is typed for --repeal is trusted.
       trust = references.parse(args.trust).and_typed(args.repeal.values())
       toolbox.check_names(self.params, trust)
+
+  def _create_runner(self):
+    """Create the runner that the parameters name, and check their nodes."""
     node = self.params.get('runner')
     if not isinstance(node, dict) or 'name' not in node:
       raise errors.UsageError(
@@ -316,7 +320,7 @@ class Session:
     return path
 
   def _open_outputs(self):
-    """Open logs, servers and mirrors, and log their addresses."""
+    """Open logs, servers and mirrors; log their addresses and warnings."""
     args, first = self.args, self.comm.Get_rank() == 0
     level = args.log_level if first else len(logs.LEVELS)
     self.logger = logs.Logger(self._file('report.log'), level)
