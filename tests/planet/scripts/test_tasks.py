@@ -110,9 +110,7 @@ def test_functions(monkeypatch):
 
 def test_driving_is_a_function():
   """With the settings of its environment, under either name."""
-  task = tasks.carla(
-    {'max_length': 60}, {'carla_size': 64, 'action_repeat': 2}
-  )
+  task = tasks.carla({'max_length': 60}, {'carla_size': 64, 'action_repeat': 2})
   assert (task.name, task.max_length) == ('carla', 30)
   assert task.state_components == ['reward', 'state']
   assert task.env_ctor.keywords['settings']['image_size'] == 64
