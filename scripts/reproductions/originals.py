@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import subprocess
 
 from agents.run import errors, files, log, stopping
@@ -54,7 +55,9 @@ def train(
       with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(1)
       if stopping.requested():
-        process.terminate()
+        # Processes of environments would go on alone.
+        with contextlib.suppress(ProcessLookupError):
+          os.killpg(process.pid, signal.SIGTERM)
   _add(entry, str(seed), folder, results)
   if stopping.requested():
     print('Stopped; its curve ends here. Repeat the command to start over.')

@@ -301,9 +301,16 @@ def _judge_bar(entry, runs, results):
 def _compare(entry, results):
   """Summarize the reference curves; empty without any."""
   found = _read_references(entry, results)
-  single = len(found) == 1 and entry.has_original
-  note = ' (1 seed)' if single else ''
-  return f'{show(entry, found)}{note}' if found else ''
+  if not found:
+    return ''
+  notes = ['1 seed'] if len(found) == 1 and entry.has_original else []
+  runs = read_runs(os.path.join(results, entry.name))
+  last = max(x.end for x in found)
+  # A gain depends on the steps that were taken.
+  if entry.bar.kind == 'gain' and runs and last < _outcomes(runs)[0].end:
+    notes.append(f'{last:,.0f} steps')
+  note = f' ({", ".join(notes)})' if notes else ''
+  return f'{show(entry, found)}{note}'
 
 
 def _estimate(entry):

@@ -683,6 +683,24 @@ def test_an_original_ends_with_the_program(tmp_path):
   assert path.read_text().startswith('seed,global_step,phase,mean_score\n0,')
 
 
+@pytest.mark.slow
+def test_environments_of_an_original_end_with_it(tmp_path):
+  """Those in processes of their own went on alone."""
+  module = pytest.importorskip('pybullet_envs')
+  folder = os.path.dirname(os.path.dirname(module.__file__))
+  command = [sys.executable, '-m', 'scripts.reproduce', 'ppo_kuka']
+  command += ['--original', folder, '--results', tmp_path, '--out', tmp_path]
+  process = subprocess.Popen(command, cwd=golden.ROOT)
+  started: list[psutil.Process] = []
+  while len(started) < 10:
+    assert process.poll() is None
+    time.sleep(0.1)
+    started = psutil.Process(process.pid).children(recursive=True)
+  process.terminate()
+  assert process.wait(30) == 0
+  assert psutil.wait_procs(started, 10)[1] == []
+
+
 def test_rows_without_an_original(tmp_path):
   entry = entry_lib.find('carla_loop')
   with pytest.raises(errors.UsageError, match='no original to train'):
