@@ -387,6 +387,9 @@ def test_tables_are_the_shipped_ones(tmp_path, rows):
   original = 'published, or original code today'
   words = 'original code: 144,000 (20 of 20 seeds)'
   assert rows['ppo_pendulum'][original] == words
+  # Gains of fewer steps than ours.
+  found = rows['ppo_minitaur'][original]
+  assert found.endswith('(1 seed, 840,000 steps)')
   # Compared with a row of ours.
   row = rows['her_pick_demos']
   assert 'her_pick: 440,000' in row['ours'] and row[original] == '-'
