@@ -43,7 +43,6 @@ from baselines_her import (
   envs,
   logger,
   monitor,
-  play,
   settings,
   util,
   vec_env,
@@ -374,6 +373,9 @@ class Plan:
     """Check that videos can be written; note if `--play` will show nothing."""
     args = self.args
     if args.play:
+      # A program, which the package would import before `python -m` runs it.
+      from baselines_her import play
+
       if problem := play.find_problem(self._env, window.has_display()):
         self._unseen = [f'--play will show no pictures: {problem}']
     if args.save_video_interval:
@@ -532,6 +534,8 @@ def _train(plan: Plan) -> Any:
     if args.save_path:
       model.save(args.save_path)
     if args.play:
+      from baselines_her import play
+
       logger.log('Running trained model')
       filename = os.path.join(plan.folder, 'play.mp4')
       play.show(

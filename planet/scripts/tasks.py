@@ -19,7 +19,7 @@ from planet.scripts.parameters import Parameters
 from planet.tools.attr_dict import AttrDict
 
 _EPISODE_STEPS = 1000
-# Parameters that all tasks depend on, and those that only driving has.
+# Parameters that all tasks depend on.
 _READ = (
   'action_repeat',
   'batch_shape',
@@ -30,7 +30,8 @@ _READ = (
   'observations',
   'state_diagnostics',
 )
-_READ_TO_DRIVE = (*_READ, 'env', *renamed.NAMES)
+# Settings of environments that declare some, and what they were called before.
+_SETTINGS = 'env', *renamed.NAMES
 
 
 def define_all(
@@ -177,7 +178,7 @@ def _call(name, params):
 def _call_row(name, config, params):
   """Return the task of a row of the table, in the original's form."""
   given = {**config, **params}
-  read = _READ_TO_DRIVE if name == renamed.TASK else _READ
+  read = (*_READ, *_SETTINGS) if table.find_settings([name]) else _READ
   given = {x: given[x] for x in read if given.get(x) is not None}
   values = parameters.build('default', {**given, 'tasks': [name]})
   return _define_row(name, table.TABLE[name], values)
