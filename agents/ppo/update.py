@@ -20,8 +20,6 @@ Episodes = collections.namedtuple(
 _Batch = collections.namedtuple(
   '_Batch', 'observ, action, policy, return_, advantage, mask, length, horizon'
 )
-# Factor between two values of the penalty.
-_STEP = 1.5
 
 
 def define_update(
@@ -134,21 +132,25 @@ def define_update(
     )
 
 
-def penalty_factor(change: tf.Tensor, target: float) -> tf.Tensor:
-  """Return the factor by which to change the penalty after an update.
+def adapt_penalty(
+  penalty: tf.Tensor, change: tf.Tensor, target: float
+) -> tf.Tensor:
+  """Return the penalty of the next update, float scalar.
 
   Thresholds and factors are those of batch PPO; section 4 of the paper has 2
   above 1.5 times the target, and 1/2 below 1/1.5 times.
 
   Args:
+    penalty: Penalty of the last update, float scalar.
     change: Mean divergence from the old policy, float scalar.
     target: Target divergence of an update.
 
   Returns:
-    1.5 above 1.3 times the target, 1 / 1.5 below 0.7 times, otherwise 1.
+    1.5 times the penalty above 1.3 times the target, the penalty divided by 1.5
+    below 0.7 times, otherwise the penalty.
   """
-  smaller = tf.where(change < 0.7 * target, 1 / _STEP, 1.0)
-  return tf.where(change > 1.3 * target, _STEP, smaller)
+  smaller = tf.where(change < 0.7 * target, penalty / 1.5, penalty)
+  return tf.where(change > 1.3 * target, penalty * 1.5, smaller)
 
 
 def _estimate(episodes, value, config):
@@ -296,9 +298,7 @@ def _adjust_penalty(penalty, change, moved, config):
   """Adapt the penalty to the divergence of the policy."""
   check = tf.py_func(graph_errors.remember(_check_moved), [moved], [])
   before = tf.identity(penalty)
-  factor = penalty_factor(change, config.kl_target)
-  # A product with 1 / 1.5 would differ from the original's quotient.
-  after = tf.where(factor < 1, before / _STEP, before * factor)
+  after = adapt_penalty(before, change, config.kl_target)
   with tf.control_dependencies([check]):
     assign = penalty.assign(after).op
   with tf.control_dependencies([assign]):

@@ -196,10 +196,11 @@ def test_recorded_advantage_is_a_return():
     (0.0131, 1.5),
   ],
 )
-def test_penalty_factor(change, factor):
+def test_penalty(change, factor):
   """Just below and above both limits around a target of 0.01."""
-  result = graphs.evaluate(update_lib.penalty_factor(tf.constant(change), 0.01))
-  np.testing.assert_allclose(result, factor, rtol=1e-6)
+  penalty = tf.constant(0.5), tf.constant(change), 0.01
+  result = graphs.evaluate(update_lib.adapt_penalty(*penalty))
+  np.testing.assert_allclose(result, 0.5 * factor, rtol=1e-6)
 
 
 def test_penalty_is_divided():
