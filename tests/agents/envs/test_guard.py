@@ -252,7 +252,7 @@ def test_policies_of_other_actions(action, space):
   """NumPy repeats one number, and cuts another; the returns were wrong."""
   policy = mock.Mock(spec=Still)
   policy.predict.return_value = action, None
-  env = Scripted({}, BOX)
+  env = Scripted({2: True}, BOX)
   env.action_space = space
   with pytest.raises(errors.UsageError, match='the actions of its training'):
     evaluation.evaluate(policy, env, episodes=1)
