@@ -285,12 +285,10 @@ def _summarize(
   }
   summaries = [tf.summary.scalar(k, v) for k, v in scalars.items()]
   summaries += [tf.summary.histogram(k, v) for k, v in histograms.items()]
-  groups = config.weight_summaries or {}
   for name, pairs in gradients.items():
     norm = tf.global_norm([grad for grad, _ in pairs])
     summaries.append(tf.summary.scalar(f'{name}_gradient_norm', norm))
-    if name in groups:
-      summaries.append(utility.gradient_summaries(pairs, {name: groups[name]}))
+    summaries.append(utility.gradient_summaries(pairs, {name: '.*'}))
   return tf.summary.merge(summaries)
 
 

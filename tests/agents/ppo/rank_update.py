@@ -27,7 +27,6 @@ CONFIG = AttrDict(
   kl_target=1e-4,
   kl_cutoff_factor=2,
   kl_cutoff_coef=10,
-  weight_summaries=None,
 )
 
 

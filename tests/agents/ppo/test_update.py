@@ -89,14 +89,19 @@ def test_first_epoch(name):
 
 
 def test_scalars_of_three_epochs():
-  """Means over the epochs, here without moving."""
+  """Means over the epochs, here without moving; gradients of all weights."""
   data = golden.load('ppo/update_moderate')
   update = recorded.Update(
-    data, optimizer=recorded.RecordGradients, update_epochs=3
+    data,
+    optimizer=recorded.RecordGradients,
+    update_epochs=3,
+    weight_summaries={'other': '.*'},
   )
   with graphs.session() as sess:
     update.load(sess)
-    check_scalars(recorded.scalars(sess.run(update.summary)), data)
+    summary = sess.run(update.summary)
+  check_scalars(recorded.scalars(summary), data)
+  assert {'value', 'policy', 'other'} <= set(recorded.histograms(summary))
 
 
 def check_scalars(written, data):
