@@ -51,12 +51,15 @@ class Config(Mapping[str, Any]):
     activation: Activation function of hidden layers.
     gradient_heads: Names of the heads whose loss trains the model.
     encoder: Function from a dict of observations to embeddings.
+    decoder: Head of the image, None without images.
     heads: Functions from features to distributions, by name.
     cell: Constructor of the model.
     loss_scales: Scales in the order in which losses are computed and printed.
     optimizers: Optimizers by name, see `planet.training.objectives`.
     max_steps: Examples to train for, None if environment steps are limited.
-    test_checkpoint_every: Test examples between checkpoints.
+    train_log_every: Training examples between summaries.
+    train_checkpoint_every, test_checkpoint_every: Examples of the phase between
+      checkpoints, None for none.
     checkpoint_secs: Seconds between checkpoints.
     checkpoint_at_end: Whether to save a checkpoint at the end.
     print_metrics_every: Examples between logged losses.
@@ -90,11 +93,14 @@ class Config(Mapping[str, Any]):
   activation: Callable
   gradient_heads: list[str]
   encoder: Callable
+  decoder: Callable | None
   heads: AttrDict
   cell: Callable
   loss_scales: AttrDict
   optimizers: AttrDict
   max_steps: int | None
+  train_log_every: int
+  train_checkpoint_every: int | None
   test_checkpoint_every: int
   checkpoint_secs: float
   checkpoint_at_end: bool
@@ -386,6 +392,7 @@ def _define_model(params, tasks, own):
     activation=activation,
     gradient_heads=gradient_heads,
     encoder=encoder,
+    decoder=heads.get('image'),
     heads=AttrDict(heads),
     cell=_define_cell(params, own, activation),
   )
@@ -456,6 +463,8 @@ def _define_losses(params, heads):
 def _define_schedule(params):
   return dict(
     max_steps=None if params.total_env_steps else params.max_steps,
+    train_log_every=params.train_steps,
+    train_checkpoint_every=None,
     test_checkpoint_every=params.checkpoint_every or 10 * params.test_steps,
     checkpoint_secs=60 * params.checkpoint_minutes,
     checkpoint_at_end=True,

@@ -109,8 +109,7 @@ def _add_phases(trainer, config, score, summary):
   # The last phase ends an epoch.
   last = 'test' if config.test_steps else 'train'
   for name in ('train', 'test'):
-    steps, testing = config[f'{name}_steps'], name == 'test'
-    if steps:
+    if steps := config[f'{name}_steps']:
       trainer.add_phase(
         name,
         steps,
@@ -118,8 +117,8 @@ def _add_phases(trainer, config, score, summary):
         summary,
         batch_size=config.batch_shape[0],
         report_every=steps if name == last else None,
-        log_every=steps,
-        checkpoint_every=config.test_checkpoint_every if testing else None,
+        log_every=config.train_log_every if name == 'train' else steps,
+        checkpoint_every=config[f'{name}_checkpoint_every'],
       )
 
 

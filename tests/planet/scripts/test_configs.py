@@ -48,6 +48,8 @@ def test_default():
   assert config.free_nats == 3.0 and config.open_loop_context == 5
   assert (config.train_steps, config.test_steps) == (50000, 50)
   assert config.max_steps == int(5e7)
+  assert config.train_log_every == 50000
+  assert config.train_checkpoint_every is None
   assert config.test_checkpoint_every == 500
   assert config.print_metrics_every == 5000
   assert config.train_dir == '/logdir/train_episodes'
@@ -298,7 +300,8 @@ def test_networks_and_activations_of_users(monkeypatch):
   monkeypatch.setattr(networks, 'my_net', Net, raising=False)
   monkeypatch.setitem(configs.ACTIVATIONS, 'mish', slow)
   config = build(**params)
-  assert config.encoder is Net.encoder and config.heads.image is Net.decoder
+  assert config.encoder is Net.encoder
+  assert config.decoder is config.heads.image is Net.decoder
   assert config.activation is slow
   assert config.heads.reward.keywords['activation'] is slow
   monkeypatch.delitem(configs.ACTIVATIONS, 'mish')
