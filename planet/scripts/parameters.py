@@ -179,6 +179,9 @@ class Parameters(schema.Settings):
     [50, 50], 'sequences per batch and steps per sequence'
   )
   num_chunks: Size = _free(1, 'sequences cut from each sampled episode')
+  shuffle_buffer: Count = _free(
+    0, 'sequences read ahead, of which batches are random ones; 0 for none'
+  )
   image_bits: Bits = _free(5, 'bits per color channel, 8 for full precision')
   image_size: ImageSize = _episodes(64, 'height and width of images in pixels')
   observations: Literal['image', 'vector', 'both'] = _episodes(

@@ -131,6 +131,7 @@ def _train_graph(config, logdir, ranks, mirrors=(), on_start=None):
     reader=config.data_reader,
     loader=config.data_loader,
     num_chunks=config.num_chunks,
+    shuffle_buffer=config.shuffle_buffer,
     preprocess_fn=None if config.xla else config.preprocess_fn,
     seed=seed,
   )

@@ -26,6 +26,7 @@ def numpy_episodes(
   num_chunks: int | None = None,
   preprocess_fn: Callable | None = None,
   seed: int | None = None,
+  shuffle_buffer: int = 0,
 ) -> AttrDict:
   """Read episodes from two folders as batches of chunks.
 
@@ -46,6 +47,8 @@ def numpy_episodes(
     seed: Seed for the order of episodes. Each loader then uses its own random
       generator, because both run in threads. Batches are not read in advance:
       which new episodes they are chosen from would then depend on timing.
+    shuffle_buffer: Number of chunks from which each of a batch is chosen, 0 to
+      keep their order.
 
   Returns:
     AttrDict of the datasets `train` and `test`. Their elements are dicts of
@@ -72,6 +75,8 @@ def numpy_episodes(
         chunk_sequence(x, shape[1], True, num_chunks)
       )
     )
+    if shuffle_buffer:
+      dataset = dataset.shuffle(shuffle_buffer, seed)
     dataset = dataset.batch(shape[0], drop_remainder=True)
     if preprocess_fn and 'image' in example:
       # Parallel calls share random numbers in any order, so seeded runs would

@@ -119,6 +119,25 @@ def test_loader_and_number_of_chunks(folder):
   assert (np.diff(batch['reward'].ravel()) == 1).all()
 
 
+def test_shuffled_chunks(folder):
+  """Those of one episode are in different batches, by the seed."""
+
+  def loader(reader, unused_directory, unused_size, seed):
+    while True:
+      yield reader(str(folder / 'd.npz'))
+
+  settings = dict(loader=loader, num_chunks=2, seed=1)
+  first, again, ordered = [
+    [x['reward'] for x in read_batches(folder, 9, shuffle_buffer=n, **settings)]
+    for n in (8, 8, 0)
+  ]
+  np.testing.assert_array_equal(first, again)
+  joined = [np.diff(x.ravel())[2] == 1 for x in first]
+  assert not all(joined)
+  assert all(np.diff(x.ravel())[2] == 1 for x in ordered)
+  assert all((np.diff(x) == 1).all() for x in first)
+
+
 def test_short_episode_is_set_aside(folder, caplog):
   write(folder / 'short.npz', 2, 5)
   for batch in read_batches(folder, 3):
