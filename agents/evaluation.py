@@ -401,8 +401,16 @@ def to_gymnasium(env: Any) -> gymnasium.Env:
 def _play(policy, env, name, deterministic):
   """Play an episode; return its return, length and success.
 
-  Repeats an episode whose info reports a failure of the environment.
+  Starts over if a step fails, that is, if its info contains `step_error`.
   """
+  played = None
+  while played is None:
+    played = _try_episode(policy, env, name, deterministic)
+  return played
+
+
+def _try_episode(policy, env, name, deterministic):
+  """Return what `_play` returns, None if a step fails."""
   if hasattr(policy, 'reset'):
     policy.reset()
   observation, info, state, done = env.reset(), {}, None, False
@@ -414,7 +422,7 @@ def _play(policy, env, name, deterministic):
     _check_action(action, env.action_space, name)
     observation, reward, done, info = env.step(action)
     if info.get('step_error'):
-      return _play(policy, env, name, deterministic)
+      return None
     guard.check_finite(reward, 'reward', name)
     return_ += float(reward)
     length += 1

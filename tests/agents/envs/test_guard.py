@@ -1,6 +1,7 @@
 """One sentence about each mistake of an environment."""
 
 import functools
+import itertools
 import sys
 from unittest import mock
 
@@ -236,6 +237,15 @@ def test_mistakes_during_evaluation(transition, words, kind):
     env = Modern(transition, BOX)
   with pytest.raises(errors.EnvError, match=words):
     evaluation.evaluate(Still(), env, episodes=1)
+
+
+def test_failed_steps_during_evaluation():
+  """Episodes start over, however often; Python's stack ended."""
+  failures = sys.getrecursionlimit()
+  infos = itertools.chain([{'step_error': 1}] * failures, itertools.repeat({}))
+  env = Scripted({}, BOX)
+  env.step = lambda action: (BOX.sample(), 1.0, True, next(infos))
+  assert evaluation.evaluate(Still(), env, episodes=2).returns == [1, 1]
 
 
 @pytest.mark.parametrize(
