@@ -9,7 +9,15 @@ import os
 from typing import Any
 
 from agents import configs, utility
-from agents.envs import adapters, contract, hosts, observations, probe, spaces
+from agents.envs import (
+  adapters,
+  contract,
+  hosts,
+  observations,
+  probe,
+  registry,
+  spaces,
+)
 from agents.run import errors, files, folder, references
 from agents.tools import continuous
 from agents.tools.attr_dict import AttrDict
@@ -353,7 +361,7 @@ def _try_env(config, isolated=True):
   look = functools.partial(_look, name)
   create = functools.partial(
     continuous.make,
-    adapters.portable(name),
+    registry.portable(name),
     settings=config.get('env_settings'),
   )
   # OpenGL in software and TensorFlow crash in the same process.

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from agents import tools, trained
-from agents.envs import adapters, batch_env, recorder, video, window
+from agents.envs import batch_env, recorder, registry, video, window
 from agents.evaluation import stack
 from agents.run import (
   entry,
@@ -129,7 +129,7 @@ def visualize(
   with trained.load(logdir, checkpoint, trust) as agent:
     config = agent.config
     print(f'Playing {config.logdir} with {agent.checkpoint}.', flush=True)
-    if adapters.renders_with_opengl(config.env) and not env_processes:
+    if registry.renders_with_opengl(config.env) and not env_processes:
       raise errors.UsageError(
         f'{config.env} renders with OpenGL, which crashes in a process with '
         'TensorFlow; omit --noenv_processes.'

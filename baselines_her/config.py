@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agents import utility
-from agents.envs import adapters, contract, spaces
+from agents.envs import adapters, contract, registry, spaces
 from agents.run import errors, files, messages
 from baselines_her import envs, her_sampler, settings
 from baselines_her.util import simple_goal_subtract as simple_goal_subtract
@@ -47,7 +47,7 @@ class Task:
   def __init__(self, env: Any):
     self.name = adapters.name_of(env)
     # Trainings say themselves which version of an id they use.
-    with messages.muted(adapters.__name__):
+    with messages.muted(registry.__name__):
       env = envs.make(env)
     self.time_limit = env._max_episode_steps
     observ, reward, info = contract.try_step(env)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, contract, guard, spaces
+from agents.envs import adapters, contract, guard, registry, spaces
 from agents.envs.wrappers import Wrapper
 from agents.run import errors
 
@@ -113,7 +113,7 @@ def _read_generator(env):
 def find_time_limit(env_id: str) -> int | None:
   """Return the number of steps of an episode, None if it is unknown."""
   try:
-    return adapters.find_entry(env_id).max_episode_steps
+    return registry.find_entry(env_id).max_episode_steps
   except (errors.UsageError, errors.EnvError, LookupError):
     return None
 
@@ -153,9 +153,9 @@ def resolve(env_id: str) -> str:
   Raises:
     UsageError: If the id is unknown.
   """
-  if adapters.is_function(env_id):
+  if registry.find_function(env_id):
     return env_id
-  return adapters.resolve(env_id)[1]
+  return registry.resolve(env_id)[1]
 
 
 def base_name(env_id: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, probe, video
+from agents.envs import probe, registry, video
 from agents.envs import window as window_lib
 from agents.run import entry, errors, files, messages, references, stopping
 from baselines_her import (
@@ -99,7 +99,7 @@ def find_problem(env: Any, window: bool) -> str | None:
     window: Whether to open a window instead of recording a video.
   """
   mode = 'human' if window else 'rgb_array'
-  make = functools.partial(envs.make, adapters.portable(env), mode)
+  make = functools.partial(envs.make, registry.portable(env), mode)
   return probe.find_problem(make, (lambda env: {}) if window else None)
 
 

@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from agents.envs import adapters, window
+from agents.envs import adapters, registry, window
 from agents.run import (
   entry,
   errors,
@@ -268,7 +268,7 @@ class Plan:
       env, seed = self._env, params['seed']
       own = types.SimpleNamespace(**args.flag_values_dict())
       own.env, own.seed = env, seed
-      with messages.muted(adapters.__name__):
+      with messages.muted(registry.__name__):
         env = build_env(own, values.T)
       if args.save_video_interval:
         interval, videos = args.save_video_interval, f'{folder}/videos'

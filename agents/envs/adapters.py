@@ -12,7 +12,6 @@ interfaces that gym has had, see `agents.envs.interfaces`.
 
 import contextlib
 import copy
-import functools
 import importlib
 import logging
 import sys
@@ -23,7 +22,15 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from agents.envs import guard, hosts, interfaces, opengl, quiet, spaces
+from agents.envs import (
+  guard,
+  hosts,
+  interfaces,
+  opengl,
+  quiet,
+  registry,
+  spaces,
+)
 from agents.envs.forwarding import Forwarding, with_own_randomness
 from agents.run import errors, references
 
@@ -427,9 +434,6 @@ class _Creator:
 def make(env_id: str, render_mode: str | None = None, /, **kwargs: Any) -> Any:
   """Create an environment by its id.
 
-  Looks up ids in gymnasium first, then in gymnasium-robotics, gym and PyBullet.
-  Ids whose simulator no longer exists resolve to the maintained version.
-
   Args:
     env_id: Id, such as `Pendulum-v1`, `HalfCheetahBulletEnv-v0`, or
       `module:Id`, whose module registers it with gymnasium or gym.
@@ -445,7 +449,7 @@ def make(env_id: str, render_mode: str | None = None, /, **kwargs: Any) -> Any:
       cannot render.
     EnvError: If its module or constructor fails; includes the traceback.
   """
-  library, resolved = resolve(env_id)
+  library, resolved = registry.resolve(env_id)
   if library == 'gym':
     if resolved.startswith('Kuka'):
       return _OwnProcess(resolved, kwargs)
@@ -520,7 +524,7 @@ def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
     EnvError: If the function fails or returns something else.
   """
   if isinstance(env, str):
-    found = _find_function(env)
+    found = registry.find_function(env)
     if not found:
       return make(env, render_mode, **kwargs)
     env = found
@@ -585,34 +589,6 @@ def create_rendering(env: Any, /, **kwargs: Any) -> tuple[Any, str]:
   return create(env, **kwargs), why
 
 
-def portable(env: Any) -> Any:
-  """Return a value for `create` that may go to another process.
-
-  An id then takes its entry in the registry along, as that process does not
-  know what only the main program has registered.
-  """
-  return _Registered(env) if isinstance(env, str) else env
-
-
-class _Registered(str):
-  """Id that `pickle` restores with its entry in the registry of a library."""
-
-  def __reduce__(self):
-    spec = gymnasium.registry.get(self)
-    old = None if spec else _own_ids_of_gym().get(self)
-    return _register, (str(self), spec, old)
-
-
-def _register(env_id, spec, old):
-  if spec:
-    gymnasium.registry.setdefault(env_id, spec)
-  if old:
-    with quiet.quietly():
-      from gym.envs.registration import registry
-    registry.setdefault(env_id, old)
-  return _Registered(env_id)
-
-
 class _Borrowed(Forwarding):
   """Environment that its owner closes."""
 
@@ -646,26 +622,6 @@ def name_of(env: Any) -> str:
   return f'<{guard.find_name(env)}>' if is_env else references.name_of(env)
 
 
-def _find_function(name):
-  """Return the function of a name such as `module:function`, None for ids."""
-  if name.startswith('<'):
-    raise errors.UsageError(
-      f'The environment was the object {name}, which cannot be restored by '
-      'name; pass the object again.'
-    )
-  module, _, function = name.partition(':')
-  if not function.isidentifier():
-    return None
-  with guard.explained(name, 'in its module'):
-    try:
-      found = getattr(importlib.import_module(module), function, None)
-    except ModuleNotFoundError:
-      return None
-  # Ids without a version may have the name of their class.
-  known = function in gymnasium.registry or function in _own_ids_of_gym()
-  return None if known else found
-
-
 def _make_gymnasium(env_id, kwargs):
   """Create an environment, which may have an older interface if it is a user's.
 
@@ -688,7 +644,8 @@ def _make_gymnasium(env_id, kwargs):
 
 def _make_gym(env_id, kwargs, render_mode=None):
   """Create an environment that is registered with gym."""
-  found = _gym_registry() if 'Bullet' in env_id else _own_ids_of_gym()
+  bullet = 'Bullet' in env_id
+  found = registry.all_ids_of_gym() if bullet else registry.ids_of_gym()
   spec = found.get(env_id.rpartition(':')[2])
   when = 'in its module or constructor'
   with quiet.quietly(), guard.explained(env_id, when):
@@ -726,17 +683,6 @@ class _OwnProcess(hosts.RemoteEnv):
   def seed(self, seed):
     super().seed(seed)
     self.action_space.seed(seed)
-
-
-def renders_with_opengl(env_id: str) -> bool:
-  """Return whether an environment renders with MuJoCo and thus OpenGL."""
-  try:
-    library, _ = resolve(env_id)
-    name = str(find_entry(env_id).entry_point)
-  except (errors.UsageError, LookupError):
-    # Those that have no id, such as the minitaur, draw otherwise.
-    return False
-  return library == 'gymnasium' and ('mujoco' in name or 'robotics' in name)
 
 
 def _choose_opengl(env):
@@ -782,135 +728,3 @@ def is_moved_by_mujoco(env: Any) -> bool:
   """Return whether an environment that was created simulates with MuJoCo."""
   data = getattr(getattr(env, 'unwrapped', env), 'data', None)
   return type(data).__module__.startswith('mujoco')
-
-
-@functools.cache
-def resolve(env_id: str) -> tuple[str, str]:
-  """Return the library, `gymnasium` or `gym`, and the current id.
-
-  Raises:
-    UsageError: If the id is unknown or its library is not installed.
-  """
-  module, _, name = env_id.rpartition(':')
-  if module:
-    return _find_library(env_id, module, name), env_id
-  registry = gymnasium.registry
-  if env_id not in registry and env_id in _own_ids_of_gym():
-    return 'gym', env_id
-  if not _versions(env_id) and 'Bullet' not in env_id:
-    with contextlib.suppress(ImportError), quiet.quietly():
-      import gymnasium_robotics
-
-      gymnasium.register_envs(gymnasium_robotics)
-  if env_id in registry and _is_maintained(registry[env_id]):
-    return 'gymnasium', env_id
-  versions = _versions(env_id)
-  if versions:
-    newest = versions[max(versions)]
-    logging.getLogger(__name__).info(
-      '%s no longer exists; using %s.', env_id, newest
-    )
-    return 'gymnasium', newest
-  if env_id in _gym_registry():
-    return 'gym', env_id
-  raise errors.UsageError(_explain_unknown(env_id))
-
-
-def find_entry(env_id: str) -> Any:
-  """Return the entry of an id in the registry of its library.
-
-  Raises:
-    UsageError: See `resolve`.
-    LookupError: If the id belongs to a function.
-  """
-  library, found = resolve(env_id)
-  registry = gymnasium.registry if library == 'gymnasium' else _gym_registry()
-  return registry[found.rpartition(':')[2]]
-
-
-def is_function(env_id: str) -> bool:
-  """Return whether a name is that of a function or class, `module:function`.
-
-  Raises:
-    EnvError: If its module fails.
-  """
-  return _find_function(env_id) is not None
-
-
-def _versions(env_id):
-  """Return a dict from version to id of what gymnasium maintains of an id."""
-  base = env_id.rpartition('-v')[0] or env_id
-  versions = {}
-  for name, spec in gymnasium.registry.items():
-    if name.rpartition('-v')[0] == base and _is_maintained(spec):
-      versions[spec.version or 0] = name
-  return versions
-
-
-def _is_maintained(spec):
-  entry = spec.entry_point
-  name = entry if isinstance(entry, str) else getattr(entry, '__name__', '')
-  # Once it is imported, gymnasium-robotics offers those that need mujoco_py.
-  gone = ('mujoco_py', ':MujocoPy', 'gymnasium_robotics.envs.mujoco.')
-  return not any(x in name for x in gone)
-
-
-def _find_library(env_id, module, name):
-  """Return the library with which a module registers an id."""
-  with guard.explained(env_id, 'in its module'):
-    try:
-      imported = importlib.import_module(module)
-    except ModuleNotFoundError:
-      # gymnasium.make raises the error that names the module.
-      return 'gymnasium'
-  if name in gymnasium.registry or _versions(name):
-    return 'gymnasium'
-  if name in _own_ids_of_gym():
-    return 'gym'
-  package = module.partition('.')[0]
-  known = [
-    x
-    for x, value in vars(imported).items()
-    if getattr(value, '__module__', '') == module and callable(value)
-  ]
-  for spec in (*gymnasium.registry.values(), *_own_ids_of_gym().values()):
-    entry = spec.entry_point
-    home = entry if isinstance(entry, str) else getattr(entry, '__module__', '')
-    if home.replace(':', '.').startswith(f'{package}.'):
-      known.append(spec.id)
-  raise errors.UsageError(
-    f'The module {module} registers no environment {name!r}, neither with '
-    'gymnasium nor with gym, and has no function or class of this name. '
-    + (errors.suggest(name, known) if known else 'Register it there.')
-  )
-
-
-def _own_ids_of_gym():
-  """Dict from id to entry of what is registered with gym, but not by gym."""
-  registration = sys.modules.get('gym.envs.registration')
-  found = registration.registry if registration else {}
-  return {
-    name: spec
-    for name, spec in found.items()
-    if not str(spec.entry_point).startswith('gym.')
-  }
-
-
-def _gym_registry():
-  """Dict from id to entry of gym, with those of PyBullet if installed."""
-  with contextlib.suppress(ImportError), quiet.quietly():
-    import pybullet_envs  # noqa: F401
-  return _own_ids_of_gym()
-
-
-def _explain_unknown(env_id):
-  known = [*gymnasium.registry, *_gym_registry()]
-  extras = {'Bullet': 'pybullet'}
-  extras.update(dict.fromkeys(('Fetch', 'Hand', 'AntMaze'), 'robotics'))
-  for word, extra in extras.items():
-    if word in env_id and not any(word in x for x in known):
-      return (
-        f'Environment {env_id!r} needs the extra {extra!r}: '
-        f'{errors.how_to_install(extra)}.'
-      )
-  return f'Environment {env_id!r} is unknown. {errors.suggest(env_id, known)}'

@@ -14,6 +14,7 @@ from agents.envs import (
   forwarding,
   guard,
   probe,
+  registry,
   spaces,
   wrappers,
 )
@@ -104,7 +105,7 @@ def needs_process(tree: dict, render: bool) -> bool:
   # What a module of the user creates is not known here.
   name = str(tree.get('name') or '')
   unknown = tree.get('from_module') or tree.get('constructor') or ':' in name
-  return render and bool(unknown or adapters.renders_with_opengl(name))
+  return render and bool(unknown or registry.renders_with_opengl(name))
 
 
 def inspect(tree: dict, system: str | None = None, **kwargs: Any) -> dict:

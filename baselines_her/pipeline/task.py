@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters
+from agents.envs import registry
 from agents.pipeline import session as session_lib
 from agents.run import messages
 from baselines_her import config, envs, vec_env
@@ -63,7 +63,7 @@ class Task(config.Task):
   def make_venv(self, num_envs: int, seed: int | None) -> vec_env.VecEnv:
     """Create environments."""
     self.tell_version()
-    with messages.muted(adapters.__name__):
+    with messages.muted(registry.__name__):
       return vec_env.make_vec_env(
         self.name,
         'robotics',

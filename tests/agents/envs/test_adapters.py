@@ -6,52 +6,11 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.envs.classic_control import PendulumEnv
-from gymnasium.envs.registration import EnvSpec
 
 from agents import evaluation
 from agents.envs import adapters, opengl, spaces
 from agents.run.errors import EnvError, UsageError
 from tests import processes, scripted_envs
-
-
-@pytest.mark.parametrize(
-  'env_id, library, resolved',
-  [
-    ('Pendulum-v1', 'gymnasium', 'Pendulum-v1'),
-    ('HalfCheetah-v3', 'gymnasium', 'HalfCheetah-v5'),
-    ('HalfCheetah-v4', 'gymnasium', 'HalfCheetah-v4'),
-    ('CarRacing-v0', 'gymnasium', 'CarRacing-v3'),
-    ('FetchReach-v1', 'gymnasium', 'FetchReach-v4'),
-    ('HandReach-v0', 'gymnasium', 'HandReach-v3'),
-    pytest.param(
-      'HalfCheetahBulletEnv-v0',
-      'gym',
-      'HalfCheetahBulletEnv-v0',
-      marks=pytest.mark.needs('pybullet'),
-    ),
-    ('package:Env-v0', 'gymnasium', 'package:Env-v0'),
-  ],
-)
-def test_resolve(env_id, library, resolved):
-  assert adapters.resolve(env_id) == (library, resolved)
-
-
-class Timed(PendulumEnv):
-  """Has the name of an id."""
-
-
-@pytest.mark.parametrize('name', ['Timed', 'Untimed', 'mine/Timed'])
-def test_ids_without_a_version(monkeypatch, name):
-  """Come before a class of their name, which has no time limit."""
-  spec = EnvSpec(name, Timed, max_episode_steps=7)
-  monkeypatch.setitem(gymnasium.registry, name, spec)
-  env = adapters.create(f'{__name__}:{name}')
-  assert env.spec.max_episode_steps == 7
-
-
-def test_unknown_ids():
-  with pytest.raises(UsageError, match='Did you mean Pendulum-v1'):
-    adapters.resolve('Pendulun-v1')
 
 
 @pytest.mark.parametrize(
@@ -98,17 +57,6 @@ def test_render_mode():
   with pytest.raises(ValueError, match='has render_mode'):
     env.render('human')
   env.close()
-
-
-def test_what_renders_with_opengl():
-  assert adapters.renders_with_opengl('HalfCheetah-v5')
-  assert adapters.renders_with_opengl('FetchReach-v4')
-  assert not adapters.renders_with_opengl('Pendulum-v1')
-
-
-@pytest.mark.needs('pybullet')
-def test_pybullet_renders_without_opengl():
-  assert not adapters.renders_with_opengl('AntBulletEnv-v0')
 
 
 @pytest.mark.needs('pybullet')
@@ -164,19 +112,6 @@ def test_first_of_discrete_actions_is_kept():
   """Spaces of gym become those of gymnasium, counted from the same number."""
   old = type('Discrete', (), {'n': 3, 'start': -1})()
   assert spaces.convert(old) == gymnasium.spaces.Discrete(3, start=-1)
-
-
-@pytest.mark.parametrize(
-  'env_id, expected',
-  [
-    ('Pendulum-v1', False),
-    ('Reacher-v5', True),
-    ('minitaur', False),
-    ('gymnasium_robotics:PointMaze_UMaze-v3', True),
-  ],
-)
-def test_renders_with_opengl(env_id, expected):
-  assert adapters.renders_with_opengl(env_id) == expected
 
 
 class Arm(gymnasium.Wrapper):

@@ -18,6 +18,7 @@ from agents.envs import (  # noqa: E402
   contract,
   external,
   probe,
+  registry,
 )
 from agents.run import errors  # noqa: E402
 from agents.tools import continuous  # noqa: E402
@@ -141,8 +142,8 @@ def test_ids_that_only_the_main_program_knows():
   from gym.envs import registration
 
   registration.register('Main-v0', entry_point=old_envs.Old)
-  assert adapters.resolve('Main-v0') == ('gym', 'Main-v0')
-  stored = pickle.dumps(adapters.portable('Main-v0'))
+  assert registry.resolve('Main-v0') == ('gym', 'Main-v0')
+  stored = pickle.dumps(registry.portable('Main-v0'))
   del registration.registry['Main-v0']
   assert adapters.create(pickle.loads(stored)).reset().shape == (2,)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from agents import configs
-from agents.envs import adapters, spaces
+from agents.envs import registry, spaces
 from agents.envs.batch_env import BatchEnv
 from agents.run import errors
 from agents.tools import AttrDict, continuous, wrappers
@@ -229,18 +229,18 @@ def test_rewards_beyond_32_bits():
 
 def test_resolving_does_not_depend_on_what_came_before():
   """Robotics, once imported, brings old ids back that cannot run."""
-  adapters.resolve('FetchReach-v4')
-  adapters.resolve.cache_clear()
-  assert adapters.resolve('HalfCheetah-v3') == ('gymnasium', 'HalfCheetah-v5')
-  assert adapters.resolve('Hopper-v2') == ('gymnasium', 'Hopper-v5')
+  registry.resolve('FetchReach-v4')
+  registry.resolve.cache_clear()
+  assert registry.resolve('HalfCheetah-v3') == ('gymnasium', 'HalfCheetah-v5')
+  assert registry.resolve('Hopper-v2') == ('gymnasium', 'Hopper-v5')
 
 
 @pytest.mark.needs('pybullet')
 def test_path_of_python():
   """PyBullet must not put its own `agents` in front of ours."""
   before = list(sys.path)
-  adapters.resolve.cache_clear()
-  adapters.resolve(PENDULUM)
+  registry.resolve.cache_clear()
+  registry.resolve(PENDULUM)
   assert sys.path == before
   code = (
     'import sys; before = list(sys.path)\n'
