@@ -194,46 +194,26 @@ class RolloutWorker:
     episode: dict[str, list] = defaultdict(list)
     successes: list[float | None] = []
     Qs: list[Any] = []
-    count = len(self.o)
-    lengths = np.full(count, self.T - 1)
-    ended, any_ended = np.zeros(count, bool), False
-    last: list[dict[str, Any]] = [{}] * count
+    ends = _Ends(len(self.o), self.T)
     now = dict(zip(contract.GOAL_KEYS, (self.o, self.ag, self.g)))
     self._check_observation(now, 'in reset')
     for step in range(1, self.T + 1):
       with self._profiler('graph'):
         u, Q = self._act()
-      if any_ended:
-        u[ended] = 0
+      u[ends.ended] = 0
       if Q is not None:
-        Qs.append(Q[~ended] if any_ended else Q)
+        Qs.append(Q[~ends.ended])
       with self._profiler('envstep'):
         obs, rewards, dones, infos = self.venv.step(u)
-      self.returns += np.where(ended, 0, rewards) if any_ended else rewards
+      self.returns += np.where(ends.ended, 0, rewards)
       if step == self.T:
-        self._check_end(dones | ended)
+        self._check_end(dones | ends.ended)
         successes = [
           contract.find_success(info) if told is None and not over else told
-          for info, told, over in zip(infos, successes, ended)
+          for info, told, over in zip(infos, successes, ends.ended)
         ]
         break
-      any_ended = any_ended or bool(dones.any())
-      if any_ended:
-        # Environments that have ended are stepped on, but not looked at.
-        for index in np.flatnonzero(dones & ~ended):
-          ended[index], lengths[index] = True, step
-          last[index] = infos[index]
-        infos = [y if x else z for x, y, z in zip(ended, last, infos)]
-        # New arrays, as those of first observations may be of integers.
-        obs = {
-          key: np.array(
-            [
-              last[index][vec_env.LAST][key] if over else values[index]
-              for index, over in enumerate(ended)
-            ]
-          )
-          for key, values in obs.items()
-        }
+      obs, infos = ends.hold(step, obs, dones, infos)
       self._check_observation(obs, f'in step {step}')
       successes = [contract.find_success(x) for x in infos]
       for key in self.info_keys:
@@ -243,12 +223,12 @@ class RolloutWorker:
         episode[key].append(value.copy())
       self.o[...] = obs['observation']
       self.ag[...] = obs['achieved_goal']
-      if any_ended and ended.all():
+      if ends.ended.all():
         self._fill(episode, self.T - 1 - step)
         break
     episode['o'].append(self.o.copy())
     episode['ag'].append(self.ag.copy())
-    return episode, [x or 0.0 for x in successes], Qs, lengths
+    return episode, [x or 0.0 for x in successes], Qs, ends.lengths
 
   def _fill(self, episode: dict[str, list], count: int) -> None:
     """Append the same number of entries to all lists over time."""
@@ -299,6 +279,52 @@ class RolloutWorker:
   @property
   def _name(self) -> str:
     return guard.find_name(self.venv)
+
+
+class _Ends:
+  """Episodes that end before step T.
+
+  Their environments are stepped on, but not looked at.
+
+  Args:
+    count: Number of environments.
+    T: Number of steps of whole episodes.
+
+  Attributes:
+    ended: Whether the episode of each environment has ended early.
+    lengths: Number of transitions of each.
+  """
+
+  def __init__(self, count: int, T: int):
+    self.ended = np.zeros(count, bool)
+    self.lengths = np.full(count, T - 1)
+    self._last: list[dict[str, Any]] = [{}] * count
+
+  def hold(
+    self,
+    step: int,
+    obs: dict[str, np.ndarray],
+    dones: np.ndarray,
+    infos: list[dict[str, Any]],
+  ) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+    """Return observations and infos, the last ones of ended episodes."""
+    for index in np.flatnonzero(dones & ~self.ended):
+      self.ended[index], self.lengths[index] = True, step
+      self._last[index] = infos[index]
+    if not self.ended.any():
+      return obs, infos
+    infos = [self._last[i] if x else infos[i] for i, x in enumerate(self.ended)]
+    # New arrays, as those of first observations may be of integers.
+    obs = {
+      key: np.array(
+        [
+          infos[i][vec_env.LAST][key] if x else values[i]
+          for i, x in enumerate(self.ended)
+        ]
+      )
+      for key, values in obs.items()
+    }
+    return obs, infos
 
 
 def make_worker(
