@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from agents import configs, runs
-from agents.envs import images, observations, spaces
-from agents.evaluation import TrainedAgent, take_row
+from agents.envs import batches, images, observations, spaces
+from agents.evaluation import TrainedAgent
 from agents.run import checkpoint as checkpoint_lib
 from agents.run import errors, files, references
 from agents.tools import attr_dict, continuous, wrappers
@@ -112,7 +112,7 @@ class PPO(TrainedAgent):
   def _act(self, observation, states, deterministic):
     if not self._layout.unchanged:
       rows = [
-        take_row(observation, self.observation_space, row)
+        batches.take_row(observation, self.observation_space, row)
         for row in range(len(states))
       ]
       observation = np.stack([self._layout.convert(x) for x in rows])

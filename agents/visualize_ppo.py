@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from agents import tools, trained
-from agents.envs import batch_env, recorder, registry, video, window
-from agents.evaluation import stack
+from agents.envs import batch_env, batches, recorder, registry, video, window
 from agents.run import (
   entry,
   errors,
@@ -211,7 +210,7 @@ def _play(agent, env):
   """Yield the record of each episode until the user asks to stop."""
   observations, states, starts = env.each('reset'), None, None
   while not stopping.requested():
-    batch = stack(observations, agent.observation_space)
+    batch = batches.stack(observations, agent.observation_space)
     actions, states = agent.predict(batch, states, starts, True)
     steps = env.each('step', actions)
     observations, _, starts, infos = map(list, zip(*steps))

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from agents.envs import guard, images, spaces, wrappers
-from agents.evaluation import check_shape, take_row
+from agents.envs import batches, guard, images, spaces, wrappers
 from agents.run import errors
 
 
@@ -166,7 +165,7 @@ class Reader:
     count = self._count(observation)
     if count is None:
       return self._join(observation)
-    rows = [take_row(observation, self._space, i) for i in range(count)]
+    rows = [batches.take_row(observation, self._space, i) for i in range(count)]
     return np.stack([self._join(x) for x in rows])
 
   def _is_input(self, array):
@@ -209,7 +208,7 @@ class Reader:
       elif own is not None:
         for path, part in self._parts:
           called = images.name_of(path) or 'observation'
-          check_shape(images.pick(own, path), part, called)
+          batches.check_shape(images.pick(own, path), part, called)
         value = images.join(own, self._parts)
       else:
         value = self._get(observation, key)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.envs import adapters, spaces
-from agents.evaluation import TrainedAgent, check_alone, check_shape
+from agents.envs import adapters, batches, spaces
+from agents.evaluation import TrainedAgent
 from agents.tools import exporting, graph_errors
 from agents.tools.tf1 import tf
 from planet.control import mpc_agent, wrappers
@@ -142,7 +142,7 @@ class PlaNet(TrainedAgent):
         # The agent has the actions of the largest task.
         env = wrappers.PadActions(env, [env.action_space, self._unit_space])
       shape = env.action_space.shape
-      check_shape(np.zeros(shape), self._unit_space, 'action')
+      batches.check_shape(np.zeros(shape), self._unit_space, 'action')
       # Actions have the same effect within other bounds.
       env = interface.RescaleActions(env, self._own)
     return adapters.AsGymnasium(constructors.join(env, config.observation_keys))
@@ -188,7 +188,7 @@ class PlaNet(TrainedAgent):
     return exporting.fit(action, own.action_space, narrow)
 
   def _read(self, observation):
-    check_alone(observation, self._own.observation_space)
+    batches.check_alone(observation, self._own.observation_space)
     return self._reader.read(observation)
 
   def split_images(self, observations: np.ndarray) -> np.ndarray:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import agents
-from agents import configs, evaluation, networks, runs, utility
+from agents import configs, networks, runs, utility
+from agents.envs import batches as batches_lib
 from agents.envs import guard, observations, spaces
 from agents.ppo import policy as policy_lib
 from agents.run import errors, folder
@@ -182,7 +183,7 @@ def test_other_kinds_of_observations(what, tmp_path):
     assert agent.observation_space == SPACES[what]
     assert agents.evaluate(agent, env, episodes=1).lengths == [4]
     rows = [agent.observation_space.sample() for _ in range(3)]
-    batch = evaluation.stack(rows, agent.observation_space)
+    batch = batches_lib.stack(rows, agent.observation_space)
     actions, _ = agent.predict(batch, deterministic=True)
     own = [agent.predict(x, deterministic=True)[0] for x in rows]
     assert actions.tolist() == [int(x) for x in own]

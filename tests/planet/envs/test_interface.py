@@ -6,8 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents import evaluation
-from agents.envs import images
+from agents.envs import batches, images
 from agents.run import errors
 from planet.envs import constructors, gym_pixels, interface
 
@@ -221,7 +220,7 @@ def test_states(name, keys):
   assert np.array_equal(found, flat.astype(np.float32))
   assert found.dtype == np.float32
   twice = lambda x: np.stack([x, x])
-  several = evaluation._map(twice, given, OBSERVED[name])
+  several = batches._map(twice, given, OBSERVED[name])
   assert np.array_equal(reader.read(several), np.stack([found] * 2))
   assert np.array_equal(reader.read(found), found)
   assert np.array_equal(
