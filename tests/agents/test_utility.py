@@ -26,6 +26,13 @@ def save(folder, steps):
   return variable, saver
 
 
+def test_checkpoints_that_are_kept():
+  """The newest, and one of every five hours, as in the original."""
+  tf.get_variable('x', ())
+  kept = utility.define_saver().as_saver_def()
+  assert (kept.keep_checkpoint_every_n_hours, kept.max_to_keep) == (5, 5)
+
+
 def test_restore_the_newest(tmp_path):
   variable, saver = save(tmp_path, [5, 40, 300])
   with tf.Session() as sess:

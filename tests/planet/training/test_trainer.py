@@ -290,6 +290,15 @@ def test_nothing_that_is_not_finite_is_saved(value, tmp_path):
   assert not glob.glob(str(tmp_path / '*.meta'))
 
 
+def test_checkpoint_of_two_hours(tmp_path):
+  """One stays, as in the original."""
+  tf.get_variable('weight', ())
+  trainer = Trainer(str(tmp_path))
+  trainer.add_saver()
+  kept = trainer._saver.as_saver_def()
+  assert kept.keep_checkpoint_every_n_hours == 2
+
+
 def test_several_savers(tmp_path):
   """Parts of another run, as with `config.savers` of the original."""
 
