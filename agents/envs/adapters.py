@@ -238,6 +238,7 @@ class DeepMindWrapper(Forwarding):
       )
     self._render_size = render_size
     self._camera_id = camera_id
+    self._rendered = False
     self.observation_space = _observed(env.observation_spec())
     self.action_space = _acted(env.action_spec())
     self._fit = spaces.fitting(self.action_space)
@@ -269,13 +270,20 @@ class DeepMindWrapper(Forwarding):
 
     Raises:
       ValueError: If the mode is not `rgb_array`.
+      UsageError: If OpenGL cannot render, or is software and TensorFlow is
+        imported.
     """
     if mode != 'rgb_array':
       raise ValueError(
         f"Cannot render in mode {mode!r}; only 'rgb_array' is available."
       )
+    physics = self._env.physics
+    # The class, as a context of OpenGL is created when the object is asked.
+    if not self._rendered and hasattr(type(physics), 'contexts'):
+      _prepare_dm_control(self)
+    self._rendered = True
     height, width = self._render_size
-    return self._env.physics.render(height, width, camera_id=self._camera_id)
+    return physics.render(height, width, camera_id=self._camera_id)
 
 
 # What MuJoCo gives for a motor without limits.

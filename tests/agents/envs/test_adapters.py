@@ -152,6 +152,12 @@ class Suite(gymnasium.Env):
     return self._task.physics.render(480, 480)
 
 
+def make_wrapped():
+  from dm_control import suite
+
+  return adapters.DeepMindWrapper(suite.load('cartpole', 'balance'), (480, 480))
+
+
 @pytest.mark.render
 @pytest.mark.parametrize('name', ['Arm-v0', 'Arm', 'make_arm', 'Suite'])
 def test_mujoco_in_an_environment_of_ones_own(name):
@@ -165,6 +171,21 @@ def test_mujoco_in_an_environment_of_ones_own(name):
   variables = opengl.VARIABLES
   code = f'import os; [os.environ.pop(x, 0) for x in {variables}]\n'
   output = processes.run_python('-c', code + '\n'.join(lines))
+  assert output.split('\n')[0] == '(480, 480, 3)'
+
+
+@pytest.mark.render
+def test_deepmind_wrapper_chooses_opengl():
+  """Programs of PlaNet use it by itself, after dm_control has chosen."""
+  lines = (
+    'import os',
+    f'[os.environ.pop(x, 0) for x in {opengl.VARIABLES}]',
+    f'from {__name__} import make_wrapped',
+    'env = make_wrapped()',
+    'env.reset()',
+    'print(env.render().shape)',
+  )
+  output = processes.run_python('-c', '\n'.join(lines))
   assert output.split('\n')[0] == '(480, 480, 3)'
 
 
