@@ -27,6 +27,7 @@ class Task:
 
   Args:
     env: Value that `envs.make` accepts.
+    limit: Steps per episode if `env` is an id without a limit of its own.
 
   Attributes:
     name: Id or other name of the environment.
@@ -44,11 +45,13 @@ class Task:
     EnvError: If a step reveals a mistake of the environment.
   """
 
-  def __init__(self, env: Any):
+  def __init__(self, env: Any, limit: int | None = None):
     self.name = adapters.name_of(env)
+    if isinstance(env, str) and envs.find_time_limit(env):
+      limit = None
     # Trainings say themselves which version of an id they use.
     with messages.muted(registry.__name__):
-      env = envs.make(env)
+      env = envs.make(env, time_limit=limit)
     self.time_limit = env._max_episode_steps
     observ, reward, info = contract.try_step(env)
     self.dims = _measure(env, observ, info)

@@ -65,7 +65,7 @@ def show(
   env_id, limit = policy.info['env_name'], policy.T
   window = window_lib.has_display() if window is None else window
   window &= render
-  if render and (problem := find_problem(env_id, window)):
+  if render and (problem := find_problem(env_id, window, limit)):
     print(f'Playing without pictures: {problem}', flush=True)
     render = window = False
   if episodes is None:
@@ -91,15 +91,18 @@ def show(
   return worker
 
 
-def find_problem(env: Any, window: bool) -> str | None:
+def find_problem(
+  env: Any, window: bool, limit: int | None = None
+) -> str | None:
   """Return why an environment cannot be shown, None if it can.
 
   Args:
     env: Value that `envs.make` accepts.
     window: Whether to open a window instead of recording a video.
+    limit: Steps per episode; by default those of the id.
   """
   mode = 'human' if window else 'rgb_array'
-  make = functools.partial(envs.make, registry.portable(env), mode)
+  make = functools.partial(envs.make, registry.portable(env), mode, limit)
   return probe.find_problem(make, (lambda env: {}) if window else None)
 
 

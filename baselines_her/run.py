@@ -201,7 +201,8 @@ class Plan:
     # which may suggest other defaults.
     self._use(mpi.on_first_rank(comm, self._settle))
     self._env = self._params['env_name'] if args.env is None else args.env
-    self._task = mpi.on_all_ranks(comm, lambda: config.Task(self._env))
+    limit = self._settings.T
+    self._task = mpi.on_all_ranks(comm, lambda: config.Task(self._env, limit))
     self._usual = comm.bcast(self._task.usual)
     if self._usual:
       self._use(mpi.on_first_rank(comm, self._settle))
@@ -376,7 +377,9 @@ class Plan:
       # A program, which the package would import before `python -m` runs it.
       from baselines_her import play
 
-      if problem := play.find_problem(self._env, window.has_display()):
+      if problem := play.find_problem(
+        self._env, window.has_display(), self._settings.T
+      ):
         self._unseen = [f'--play will show no pictures: {problem}']
     if args.save_video_interval:
       flag, how = 'Flag --save_video_interval', errors.how_to_install('viz')

@@ -98,3 +98,4 @@ for _name in ODDITIES:
     f'{_name}-v0', Odd, max_episode_steps=LIMIT, kwargs={'oddity': _name}
   )
 gymnasium.register('Blind-v0', Blind, max_episode_steps=LIMIT)
+gymnasium.register('Endless-v0', Odd, kwargs={'oddity': 'Fine'})

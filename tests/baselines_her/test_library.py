@@ -10,7 +10,7 @@ import pytest
 
 import baselines_her
 from agents.run import errors, references
-from baselines_her import library, logger
+from baselines_her import library, logger, play
 from tests import examples, golden
 
 PARAMS = {
@@ -160,6 +160,21 @@ def test_network_of_the_examples(tmp_path, monkeypatch):
     baselines_her.load(tmp_path / 'b', trust='tests')
   with baselines_her.load(tmp_path / 'b', trust=['tests', 'her_network']) as x:
     assert x.predict(x.observation_space.sample())[0].shape == (1,)
+
+
+def test_ids_without_a_time_limit(tmp_path):
+  """The setting T is their limit, also for what loads the run."""
+  env = ENV.replace('Fine', 'Endless')
+  with pytest.raises(errors.UsageError, match='no time limit'):
+    list(train(tmp_path, 1, env=env))
+  own = without(list(train(tmp_path / 'a', 1))[-1], 'logdir')
+  given = without(list(train(tmp_path / 'b', 1, env=env, T=5))[-1], 'logdir')
+  assert given == own
+  (more,) = library.train(None, tmp_path / 'b', 15, trust=['tests'])
+  assert more['environment_steps'] == 15
+  with baselines_her.load(tmp_path / 'b', trust=['tests']) as agent:
+    assert baselines_her.evaluate(agent, episodes=2).lengths == [5, 5]
+  assert play.find_problem(env, False, 5).startswith('render of environment')
 
 
 def test_successes_are_missing(tmp_path, capsys):

@@ -117,7 +117,7 @@ def test_policies_of_the_original(logdir, tmp_path, monkeypatch):
 def test_a_file_takes_the_place_of_a_window(logdir, monkeypatch):
   asked = []
 
-  def find_problem(env, has_window):
+  def find_problem(env, has_window, limit):
     asked.append(has_window)
     return 'It is dark.'
 
