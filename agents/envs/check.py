@@ -163,7 +163,7 @@ def _ask_gymnasium(env):
       env_checker.check_env(env.unwrapped, skip_render_check=True)
     # Whatever the user's code may raise.
     except (Exception, SystemExit) as error:
-      found.append(str(error))
+      found.append(str(error) or repr(error))
   # Without the colors of gymnasium's warnings.
   found += [re.sub(r'\x1b\[\d+m', '', str(x.message)) for x in caught]
   return [f"gymnasium's check_env: {x}" for x in dict.fromkeys(found)]
