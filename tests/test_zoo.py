@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from agents.envs import check, probe, spaces
+from agents.envs import check, hosts, probe, spaces
 from agents.pipeline import env_config, worker
 from agents.pipeline.params import ppo_pendulum
 from agents.run import errors
@@ -207,3 +207,22 @@ def test_her(what):
 def test_size():
   assert len({*ROWS, *GOALS}) == len(zoo.ROWS) + len(zoo.GOALS)
   assert len(ROWS) >= 40
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('answer', [None, 0, 'text', print, KeyError])
+def test_names_that_mean_something_else(answer):
+  """An environment that answers to all names of the documentation."""
+
+  class Other(zoo.Own):
+    def __getattr__(self, name):
+      if name.startswith('_'):
+        raise AttributeError(name)
+      if answer is KeyError:
+        raise KeyError(name)
+      return answer
+
+  assert use_check(Other(), 'planet') == []
+  with named(Other()) as name:
+    assert use_planet(name) == use_planet(name, pixels=False) == []
+  assert hosts.find_seconds_to_close(Other()) == 0

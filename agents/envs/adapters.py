@@ -734,5 +734,6 @@ def holds_dm_control(env: Any) -> bool:
 
 def is_moved_by_mujoco(env: Any) -> bool:
   """Return whether an environment that was created simulates with MuJoCo."""
-  data = getattr(getattr(env, 'unwrapped', env), 'data', None)
+  inner = getattr(env, 'unwrapped', env)
+  data = guard.find_declared(inner, 'data', object)
   return type(data).__module__.startswith('mujoco')

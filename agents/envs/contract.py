@@ -427,7 +427,7 @@ def _find_no_image(subject, _):
 
 def _find_bad_image(subject, image):
   """PlaNet: what is rendered is a picture."""
-  channels = getattr(subject.env, 'image_channels', 3)
+  channels = images.find_channels(subject.env)
   try:
     image = images.fit_channels(image, channels, subject.name)
     images.convert(image, np.uint8)

@@ -189,6 +189,25 @@ def _show(value):
   return words if len(words) < _MOST_SHOWN else f'{words[:_MOST_SHOWN]}...'
 
 
+def find_declared(env: Any, name: str, kind: Any, default: Any = None) -> Any:
+  """Return an attribute that an environment may declare, or the default.
+
+  Those of users may have methods or arrays of this name, a property that fails
+  before a reset, or an answer to every name.
+
+  Args:
+    env: Environment.
+    name: Name of the attribute.
+    kind: Class of its values; any other value is not meant for this project.
+    default: Result if the environment does not declare it.
+  """
+  try:
+    value = getattr(env, name, default)
+  except MISTAKES:
+    return default
+  return value if isinstance(value, kind) else default
+
+
 def find_name(env: Any) -> str:
   """Return the id of an environment, or its class if it has none."""
   spec = getattr(env, 'spec', None)

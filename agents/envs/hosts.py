@@ -21,6 +21,7 @@ import functools
 import itertools
 import multiprocessing
 import multiprocessing.connection
+import numbers
 import os
 import signal
 import sys
@@ -33,7 +34,7 @@ from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import resource_tracker
 from typing import Any
 
-from agents.envs import interfaces
+from agents.envs import guard, interfaces
 from agents.run import errors, stopping
 
 _START_METHOD = 'spawn'
@@ -345,12 +346,18 @@ def _end_with_parent(close_timeout):
   os._exit(1)
 
 
+def find_seconds_to_close(served: Any) -> float:
+  """Return the additional time that closing an object may take."""
+  kind = numbers.Real
+  return float(guard.find_declared(served, 'seconds_to_close', kind, 0.0))
+
+
 def _serve(conn, unpack, close_timeout, dies_with_parent=False):
   """Build the object and answer requests until told to close."""
   served = None
   try:
     served = unpack()()
-    close_timeout.value = getattr(served, 'seconds_to_close', 0.0)
+    close_timeout.value = find_seconds_to_close(served)
     if dies_with_parent and not close_timeout.value:
       # This also ends a step that never returns to Python.
       stopping.follow_parent(signal.SIGKILL)

@@ -4,6 +4,7 @@ Used by the wrappers of PlaNet and by the contract of environments, so that both
 accept the same.
 """
 
+import numbers
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -201,6 +202,12 @@ def to_bytes(image: np.ndarray, space: Any) -> np.ndarray:
     )
   image = (image.astype(np.float64) - low) * (255 / max(high - low, 1e-12))
   return np.rint(np.clip(image, 0, 255)).astype(np.uint8)
+
+
+def find_channels(env: Any) -> int:
+  """Return the number of channels of the images that an environment renders."""
+  channels = guard.find_declared(env, 'image_channels', numbers.Integral, 3)
+  return int(channels) if channels > 0 else 3
 
 
 def fit_channels(image: Any, channels: int, name: Any) -> np.ndarray:

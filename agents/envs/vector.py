@@ -172,7 +172,7 @@ class Group:
   @property
   def seconds_to_close(self) -> float:
     """Extra seconds that closing may take."""
-    return sum(getattr(x, 'seconds_to_close', 0.0) for x in self.envs)
+    return sum(map(hosts.find_seconds_to_close, self.envs))
 
   def step(self, actions: Any) -> tuple:
     """Step all environments; `actions` has an entry for each, see `take`."""

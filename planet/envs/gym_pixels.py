@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import adapters, contract, images, spaces
+from agents.envs import adapters, contract, guard, images, spaces
 from agents.envs.wrappers import Guard, OneHotAction, VectorObservations
 from agents.run import errors
 from planet.control import wrappers
@@ -67,8 +67,7 @@ def make(
     picture = images.find(env.observation_space)
   elif pixels:
     picture = contract.find_picture(env)
-  # Environments of users may have methods or arrays of these names.
-  scaled = getattr(env, 'normalized_actions', False) is not True
+  scaled = not guard.find_declared(env, 'normalized_actions', bool, False)
   own = env.observation_space, env.action_space, picture, scaled
   if spaces.is_discrete(env.action_space) and not own_actions:
     # As the author of PlaNet advises: choose the largest planned value.
@@ -78,7 +77,7 @@ def make(
     env = wrappers.NormalizeActions(env)
   env = wrappers.SplitObservations(env, picture)
   if pixels:
-    size, channels = (image_size, image_size), getattr(env, 'image_channels', 3)
+    size, channels = (image_size, image_size), images.find_channels(env)
     env = wrappers.PixelObservations(env, size, np.uint8, 'image', channels)
   else:
     env = VectorObservations(env)
@@ -91,7 +90,7 @@ def make(
     )
   if pixels and not state:
     env = wrappers.SelectObservations(env, ['image'])
-  if getattr(env, 'steps_after_end', False) is not True:
+  if not guard.find_declared(env, 'steps_after_end', bool, False):
     env = wrappers.HoldEnd(env)
   env = wrappers.MinimumDuration(env, min_length)
   env = wrappers.MaximumDuration(env, max_length)
