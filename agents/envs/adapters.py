@@ -410,10 +410,11 @@ class _Creator:
 
   Args:
     make: Class, or function that returns an environment.
+    env_id: Id of the environment.
   """
 
-  def __init__(self, make: Any):
-    self._make = make
+  def __init__(self, make: Any, env_id: str):
+    self._make, self._id = make, env_id
     metadata = getattr(make, 'metadata', None)
     if isinstance(metadata, Mapping):
       self.metadata = dict(metadata)
@@ -425,6 +426,7 @@ class _Creator:
     given = dict(kwargs)
     if mode and not interfaces.takes(self._make, 'render_mode'):
       del given['render_mode']
+    _check_complete(self._make, self._id, given)
     env = self._make(**given)
     if not isinstance(env, gymnasium.Env):
       renders = interfaces.takes(getattr(env, 'render', None), 'mode', False)
@@ -437,6 +439,15 @@ class _Creator:
       getattr(env, 'close', lambda: None)()
       raise TypeError("unexpected keyword argument 'render_mode'")
     return made
+
+
+def _check_complete(make, name, given):
+  """Refuse settings without those that a constructor requires."""
+  if missing := interfaces.list_missing(make, given):
+    raise errors.UsageError(
+      f'Environment {name} needs {", ".join(missing)}; give this in the '
+      'settings of the environment, or as kwargs where its id is registered.'
+    )
 
 
 def make(env_id: str, render_mode: str | None = None, /, **kwargs: Any) -> Any:
@@ -559,6 +570,7 @@ def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
     warnings.filterwarnings('ignore', '.*in old step API')
     # dm_control looks for a display.
     warnings.filterwarnings('ignore', '.*DISPLAY environment variable')
+    _check_complete(env, name, kwargs)
     made = env(**kwargs)
   if not is_environment(made):
     raise errors.EnvError(
@@ -643,7 +655,7 @@ def _make_gymnasium(env_id, kwargs):
   if not callable(entry):
     entry = gymnasium.envs.registration.load_env_creator(entry)
   other = copy.copy(spec)
-  other.entry_point = _Creator(entry)
+  other.entry_point = _Creator(entry, env_id)
   env = gymnasium.make(other, disable_env_checker=True, **kwargs)
   made: Any = env.unwrapped.spec
   made.entry_point = spec.entry_point

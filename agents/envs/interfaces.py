@@ -9,7 +9,7 @@ part is read by itself, so that all combinations work.
 
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import gymnasium
@@ -37,6 +37,20 @@ def takes(function: Any, name: str, loosely: bool = True) -> bool:
     return False
   rest = any(x.kind is x.VAR_KEYWORD for x in parameters.values())
   return name in parameters or (loosely and rest)
+
+
+def list_missing(function: Any, given: Collection[str]) -> list[str]:
+  """Return the required arguments of a function that are not given."""
+  try:
+    parameters = inspect.signature(function).parameters.values()
+  except (TypeError, ValueError):
+    return []
+  kinds = (
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.KEYWORD_ONLY,
+  )
+  required = [x for x in parameters if x.kind in kinds and x.default is x.empty]
+  return [x.name for x in required if x.name not in given]
 
 
 def takes_seed(env: Any) -> bool:

@@ -323,6 +323,28 @@ def test_attributes_that_fail(make, use):
     adapters.create(use(make))
 
 
+class Levels(PendulumEnv):
+  """Cannot be created without a level."""
+
+  def __init__(self, level, *, wind, g=10.0, render_mode=None, **unused):
+    super().__init__(render_mode, g)
+    self.level = level
+
+
+def test_constructors_that_need_settings():
+  gymnasium.register('Levels-v0', Levels)
+  try:
+    for env in 'Levels-v0', Levels:
+      for mode in None, 'rgb_array':
+        with pytest.raises(UsageError, match='Levels.* needs wind; give this'):
+          adapters.create(env, mode, level=3)
+      assert adapters.create(env, level=3, wind=0).unwrapped.level == 3
+    with pytest.raises(UsageError, match='Levels-v0 needs level, wind; give'):
+      adapters.create_rendering('Levels-v0')
+  finally:
+    gymnasium.registry.pop('Levels-v0')
+
+
 def test_close_that_fails(caplog):
   """What an environment has already closed harms no training."""
 
