@@ -20,6 +20,7 @@ from planet.envs import gym_pixels
 from tests import zoo
 from tests.agents import batches
 
+S = gymnasium.spaces
 ROWS = {row.what: row for row in zoo.ROWS}
 GOALS = {row.what: row for row in zoo.GOALS}
 
@@ -226,3 +227,17 @@ def test_names_that_mean_something_else(answer):
   with named(Other()) as name:
     assert use_planet(name) == use_planet(name, pixels=False) == []
   assert hosts.find_seconds_to_close(Other()) == 0
+
+
+@pytest.mark.filterwarnings('ignore')
+@pytest.mark.parametrize('most, hidden', [(1e10, 1), (np.inf, 0), (100, 0)])
+def test_bounds_that_hide_observations(most, hidden):
+  """As those of gym-anytrading: all that PPO gets are zeros."""
+  space = S.Box(-most, most, (2,), np.float32)
+  env = zoo.Own(lambda step: np.float32([step, 2 * step]), space)
+  with named(env) as name:
+    hints = check.check(name, ['ppo']).hints
+  assert sum('which rounding hides' in x for x in hints) == hidden
+  ranges = spaces.Ranges(space, env.action_space)
+  first, last = (ranges.observ(np.float32([x, x])) for x in (1, 9))
+  assert (first == last).all() == hidden

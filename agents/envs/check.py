@@ -45,6 +45,14 @@ _STATISTICS = (
   'numbers; the systems normalize what they observe.'
 )
 
+_WIDE = (
+  'PPO scales observations by the bounds of their space. Some stayed within a '
+  'hundred-thousandth of them, which rounding hides; declare the values that '
+  'occur, or infinite bounds.'
+)
+# Of the range, of which floats of 32 bits tell some ten million parts apart.
+_LEAST_USED = 1e-5
+
 
 @dataclasses.dataclass
 class Report:
@@ -174,11 +182,13 @@ def _check_episode(env, env_id, subjects, report):
   first_problem, rewarded, length = None, -np.inf, 0
   done, info, observation = False, {}, None
   sizes: dict[str, int] = {}
+  ends: list[Any] = []
   began = time.perf_counter()
   try:
     played = itertools.islice(contract.play(env, env_id), _MOST_STEPS + 1)
     for length, (transition, problem) in enumerate(played):
       observation, reward, done, info = transition
+      _widen(ends, observation, env.observation_space)
       if not length:
         _check_opengl(report, env)
       else:
@@ -205,6 +215,8 @@ def _check_episode(env, env_id, subjects, report):
     for subject in subjects:
       if not report.problems[subject.system]:
         report.unseen += contract.find_unseen(subject.system, episode)
+    if report.problems.get('ppo') == [] and not first_problem:
+      report.hints += _advise_ppo(ends, env.observation_space)
     if report.problems.get('her') == [] and not first_problem:
       seen = observation, info, rewarded
       report.hints += _advise_her(report, env, env_id, seen, episode)
@@ -244,6 +256,26 @@ def _check_info(report, info, sizes, env_id, step):
         contract.read_numbers(info, key, size, env_id, step)
     except errors.EnvError as error:
       report.add('her', str(error))
+
+
+def _widen(ends, observation, space):
+  """Let the two arrays `ends` enclose an observation of a box, if it is one."""
+  if not spaces.is_box(space):
+    return
+  value = np.asarray(observation, np.float64)
+  if value.shape == space.shape:
+    low, high = ends or (value, value)
+    ends[:] = np.minimum(low, value), np.maximum(high, value)
+
+
+def _advise_ppo(ends, space):
+  """Return hints about observations between `ends`, which PPO scales."""
+  if not ends or not spaces.find_scalable(space).all():
+    return []
+  low, high = spaces.float_bounds(space)
+  used = np.subtract(*ends[::-1]) / np.maximum(high - low, 1e-30)
+  hidden = (used > 0) & (used < _LEAST_USED)
+  return [_WIDE] if hidden.any() else []
 
 
 def _advise_her(report, env, env_id, seen, episode):
