@@ -259,6 +259,11 @@ def find(value: Any) -> Any:
   return pkgutil.resolve_name(_KNOWN[value])
 
 
+def find_all(config: Mapping[str, Any]) -> dict[str, Any]:
+  """Return a configuration with objects instead of names, see `find`."""
+  return {k: v if k == 'env' else find(v) for k, v in config.items()}
+
+
 def for_images(network: Any) -> Any:
   """Return the network for images in place of one; others are unchanged."""
   known = isinstance(network, str)
@@ -386,8 +391,7 @@ def describe() -> list[str]:
 
 
 def _resolve(name: str) -> dict[str, Any]:
-  """Return a configuration with objects instead of names."""
-  return {k: v if k == 'env' else find(v) for k, v in make(name).items()}
+  return find_all(make(name))
 
 
 # Also for functions that users add here.

@@ -158,8 +158,8 @@ def load_config(
     filename: Name of the file.
 
   Returns:
-    For PPO, a locked AttrDict with this folder as `logdir`, and with user
-    functions imported.
+    For PPO, a locked AttrDict with this folder as `logdir`, and with functions
+    and classes in place of their names.
 
   Raises:
     MissingFile: If there is no file, an `IOError` as in the original.
@@ -174,7 +174,7 @@ def load_config(
   from agents import configs
 
   config = configs.from_plain(stored, references.parse(trust), logdir)
-  return attr_dict.AttrDict(config, logdir=logdir)
+  return attr_dict.AttrDict(configs.find_all(config), logdir=logdir)
 
 
 def define_saver(

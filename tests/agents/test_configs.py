@@ -163,6 +163,9 @@ def test_storing(tmp_path):
   assert loaded.logdir == str(tmp_path) and loaded.network is own_network
   assert list(loaded.policy_layers) == list(config.policy_layers)
   assert loaded.weight_summaries == config.weight_summaries
+  # Programs of users call them, when they train and when they continue.
+  assert loaded.algorithm is config.algorithm is ppo.PPOAlgorithm
+  assert loaded.optimizer is config.optimizer is tf.train.AdamOptimizer
   with pytest.raises(RuntimeError):
     loaded.steps = 1
 
