@@ -43,8 +43,8 @@ class Experiment:
   Args:
     basedir: Folder of the experiment, with runs in `00001`, `00002`, ...; or
       folder of a single run.
-    process_fn: Generator function from the folder of a run, and what the next
-      two return, to scores.
+    process_fn: Function from the folder of a run, and what the next two return,
+      to an iterable of scores, such as a generator.
     start_fn: Function from the folder of a new run to a tuple of arguments of
       `process_fn`, to a single one, or to None for no more.
     resume_fn: The same for runs that have begun.
@@ -157,7 +157,8 @@ class Run:
     ):
       try:
         # Leaving the loop closes the run before it is released.
-        values = self._experiment.process_fn(self.logdir, *self._prepare())
+        scores = self._experiment.process_fn(self.logdir, *self._prepare())
+        values = _generate(scores)
         with contextlib.closing(values):
           for value in values:
             if self._conflict.is_set():
@@ -300,6 +301,11 @@ class Run:
 
   def _write_ping(self):
     folder.mark(self.logdir, 'PING', f'{self._name}\n')
+
+
+def _generate(values):
+  """Return a generator, which can be closed, of the values of any iterable."""
+  yield from values
 
 
 def read_ping(logdir: str) -> tuple[str, float] | None:

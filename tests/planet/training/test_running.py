@@ -118,6 +118,15 @@ def make_run(folder, process_fn=count_to_ten, **kwargs):
   return running.Run(str(folder), experiment)
 
 
+@pytest.mark.parametrize('scores', [[1.0, 2.0], iter([1.0, 2.0])])
+def test_scores_without_a_generator(tmp_path, scores):
+  """Functions of users may return any iterable, as in the original."""
+  run = make_run(tmp_path, lambda unused_logdir: scores)
+  run.claim()
+  assert list(run) == [1.0, 2.0]
+  assert os.listdir(tmp_path).count('DONE') == 1
+
+
 def fail_with(error):
   def process_fn(unused_logdir):
     yield 1
