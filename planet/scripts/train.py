@@ -52,7 +52,7 @@ def process(
 
   Args:
     logdir: Folder of the run.
-    args: Arguments of the program.
+    args: Arguments of the program, or an object with some of their attributes.
     ranks: Processes that train together; this one has to be the first. Only
       this process by default.
 
@@ -69,6 +69,10 @@ def process(
   from planet.training.ranks import Ranks
 
   ranks = ranks or Ranks()
+  if not isinstance(args, Arguments):
+    # Any object, as programs of users pass it.
+    given = dataclasses.replace(Arguments.of(args), logdir=logdir)
+    args = check(given, ranks.size)
   config = resume.define_config(logdir, args)
   config = resume.check(config, logdir, ranks.size)
   yield from config.report

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import types
 
 import pytest
 
@@ -140,7 +141,10 @@ def test_lost_run_is_not_saved(lost, tmp_path, monkeypatch):
   monkeypatch.setattr(utility, 'train', learn)
   monkeypatch.setattr(utility, 'collect_initial_episodes', lambda *unused: None)
   monkeypatch.setattr(numpy_episodes, 'numpy_episodes', lambda *_, **__: None)
-  values = train.process(str(tmp_path), make_args(tmp_path))
+  args = make_args(tmp_path)
+  # Any object will do, as in the original.
+  args = types.SimpleNamespace(config=args.config, params=args.params)
+  values = train.process(str(tmp_path), args)
   next(values)
   if lost:
     with pytest.raises(running.WorkerConflict):
