@@ -426,8 +426,7 @@ class _Creator:
     given = dict(kwargs)
     if mode and not interfaces.takes(self._make, 'render_mode'):
       del given['render_mode']
-    _check_complete(self._make, self._id, given)
-    env = self._make(**given)
+    env = _call(self._make, self._id, given)
     if not isinstance(env, gymnasium.Env):
       renders = interfaces.takes(getattr(env, 'render', None), 'mode', False)
       made: gymnasium.Env = _Foreign(adapt(env), mode)
@@ -441,13 +440,19 @@ class _Creator:
     return made
 
 
-def _check_complete(make, name, given):
-  """Refuse settings without those that a constructor requires."""
-  if missing := interfaces.list_missing(make, given):
-    raise errors.UsageError(
-      f'Environment {name} needs {", ".join(missing)}; give this in the '
-      'settings of the environment, or as kwargs where its id is registered.'
-    )
+def _call(make, name, given):
+  """Call a constructor; refuse settings without those that it requires."""
+  try:
+    return make(**given)
+  except TypeError as error:
+    missing = interfaces.list_missing(make, given)
+    # Decorators may have given some of them.
+    if not missing or 'required' not in str(error):
+      raise
+  raise errors.UsageError(
+    f'Environment {name} needs {", ".join(missing)}; give this in the settings '
+    'of the environment, or as kwargs where its id is registered.'
+  )
 
 
 def make(env_id: str, render_mode: str | None = None, /, **kwargs: Any) -> Any:
@@ -570,8 +575,7 @@ def create(env: Any, render_mode: str | None = None, /, **kwargs: Any) -> Any:
     warnings.filterwarnings('ignore', '.*in old step API')
     # dm_control looks for a display.
     warnings.filterwarnings('ignore', '.*DISPLAY environment variable')
-    _check_complete(env, name, kwargs)
-    made = env(**kwargs)
+    made = _call(env, name, kwargs)
   if not is_environment(made):
     raise errors.EnvError(
       f'{name} returns {made!r}; it must return an environment.'

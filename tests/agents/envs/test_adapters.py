@@ -1,5 +1,6 @@
 """Tests of the border to gymnasium, gym and dm_control."""
 
+import functools
 import sys
 
 import gymnasium
@@ -341,6 +342,8 @@ def test_constructors_that_need_settings():
       assert adapters.create(env, level=3, wind=0).unwrapped.level == 3
     with pytest.raises(UsageError, match='Levels-v0 needs level, wind; give'):
       adapters.create_rendering('Levels-v0')
+    bound = functools.wraps(Levels)(lambda: Levels(3, wind=0))
+    assert adapters.create(bound).unwrapped.level == 3
   finally:
     gymnasium.registry.pop('Levels-v0')
 
