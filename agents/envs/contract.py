@@ -507,7 +507,10 @@ def _explain_goals(env):
   limit = find_time_limit(env)
   if not limit or limit < 2:
     found = f'the time limit {limit}' if limit else 'no time limit'
-    return f'it has {found}; register it with max_episode_steps of at least 2.'
+    return (
+      f'it has {found}; register it with max_episode_steps of at least 2, or '
+      'give its id --T.'
+    )
   compute = getattr(env, 'compute_reward', None)
   if compute is None:
     return 'it has no method compute_reward(achieved, desired, info).'
