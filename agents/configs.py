@@ -116,7 +116,7 @@ class Config(schema.Settings):
   steps: Rate = setting(1e7, 'total training steps')
   env: _Environment | None = _fixed(None, 'environment id')
   env_settings: dict[str, Any] | None = _fixed(
-    None, 'arguments of the environment, if it has an id'
+    None, 'arguments of the environment'
   )
   seed: Seed | None = _fixed(None, 'random seed')
   # Network.
@@ -282,9 +282,25 @@ def to_plain(config: Mapping[str, Any]) -> dict[str, Any]:
   """Convert a configuration to plain data for `from_plain`."""
   values = {
     k: _name_of(v) if callable(v) or adapters.is_environment(v) else v
-    for k, v in config.items()
+    for k, v in {**config, **_split_partial(config)}.items()
   }
   return references.to_plain({'version': VERSION, **values})
+
+
+def _split_partial(config):
+  """Return `env` and `env_settings` for an `env` with arguments, else nothing.
+
+  `functools.partial(MyEnv, render=False)` has no name, but its parts do.
+  """
+  env = config.get('env')
+  if not isinstance(env, functools.partial) or env.args:
+    return {}
+  name, settings = _name_of(env.func), env.keywords
+  if name.startswith('<') or references.to_plain(settings) != settings:
+    return {}
+  return dict(
+    env=name, env_settings={**settings, **(config.get('env_settings') or {})}
+  )
 
 
 def _name_of(value):

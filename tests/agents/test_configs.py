@@ -1,5 +1,6 @@
 """Configurations of PPO, and their way through `config.yaml`."""
 
+import functools
 from unittest import mock
 
 import gymnasium
@@ -148,6 +149,19 @@ def test_names_for_a_network_of_the_user():
   configs.check(make_config(network=own_network, own_size=3, logdir='x'))
   for name in configs.CHOICES:
     configs.check({'env': 'Pendulum-v1', **getattr(configs, name)()})
+
+
+@pytest.mark.parametrize('settings', [{'a': 3, 'b': [0.5]}, {'a': object()}])
+def test_environments_with_arguments(settings):
+  """They are stored by their parts, if a file can hold them."""
+  env = functools.partial(own_network, **settings)
+  plain = configs.to_plain(make_config(env=env, env_settings={'a': 4}))
+  if settings['a'] == 3:
+    assert plain['env'] == f'{__name__}:own_network'
+    assert plain['env_settings'] == {'a': 4, 'b': [0.5]}
+  else:
+    assert plain['env'].startswith('<functools:partial-')
+    assert plain['env_settings'] == {'a': 4}
 
 
 def test_storing(tmp_path):
