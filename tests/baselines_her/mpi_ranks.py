@@ -48,7 +48,7 @@ def recorded(rank):
 
 def train(rank, folder):
   """A short training; returns all variables."""
-  envs.make = lambda *unused: toy.ToyPoint(10)
+  envs.make = lambda *unused, **settings: toy.ToyPoint(10)
   formats = ['json'] if rank == 0 else []
   with toy.session() as sess, logger.scoped_configure(folder, formats):
     her.learn(

@@ -99,7 +99,7 @@ def use_toy(monkeypatch, steps):
   """Let environments that are made by id be toys."""
   from baselines_her import envs
 
-  monkeypatch.setattr(envs, 'make', lambda *unused: ToyPoint(steps))
+  monkeypatch.setattr(envs, 'make', lambda *unused, **settings: ToyPoint(steps))
 
 
 @contextlib.contextmanager
