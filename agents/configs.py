@@ -296,7 +296,12 @@ def _split_partial(config):
   if not isinstance(env, functools.partial) or env.args:
     return {}
   name, settings = _name_of(env.func), env.keywords
-  if name.startswith('<') or references.to_plain(settings) != settings:
+  try:
+    plain = references.to_plain(settings) == settings
+  except ValueError:
+    # Arrays of NumPy cannot be compared.
+    plain = False
+  if name.startswith('<') or not plain:
     return {}
   return dict(
     env=name, env_settings={**settings, **(config.get('env_settings') or {})}
