@@ -278,8 +278,9 @@ class DeepMindWrapper(Forwarding):
         f"Cannot render in mode {mode!r}; only 'rgb_array' is available."
       )
     physics = self._env.physics
-    # The class, as a context of OpenGL is created when the object is asked.
-    if not self._rendered and hasattr(type(physics), 'contexts'):
+    # The class, as a context of OpenGL is created when the object is asked. Not
+    # `type`, as environments of dm_control.composer return a proxy.
+    if not self._rendered and hasattr(physics.__class__, 'contexts'):
       _prepare_dm_control(self)
     self._rendered = True
     height, width = self._render_size

@@ -153,10 +153,18 @@ class Suite(gymnasium.Env):
     return self._task.physics.render(480, 480)
 
 
-def make_wrapped():
+def wrap_suite():
   from dm_control import suite
 
   return adapters.DeepMindWrapper(suite.load('cartpole', 'balance'), (480, 480))
+
+
+def wrap_composer():
+  from dm_control import composer
+  from dm_control.locomotion.arenas import floors
+
+  task = composer.NullTask(floors.Floor())
+  return adapters.DeepMindWrapper(composer.Environment(task), (480, 480))
 
 
 @pytest.mark.render
@@ -176,13 +184,14 @@ def test_mujoco_in_an_environment_of_ones_own(name):
 
 
 @pytest.mark.render
-def test_deepmind_wrapper_chooses_opengl():
+@pytest.mark.parametrize('make', [wrap_suite, wrap_composer])
+def test_deepmind_wrapper_chooses_opengl(make):
   """Programs of PlaNet use it by itself, after dm_control has chosen."""
   lines = (
     'import os',
     f'[os.environ.pop(x, 0) for x in {opengl.VARIABLES}]',
-    f'from {__name__} import make_wrapped',
-    'env = make_wrapped()',
+    f'from {__name__} import {make.__name__}',
+    f'env = {make.__name__}()',
     'env.reset()',
     'print(env.render().shape)',
   )
