@@ -61,7 +61,8 @@ def learn(
   for name in set(kwargs) & set(settings.Agent.names()):
     logger.warn(f'Setting {name} has no effect; put it in override_params.')
     del kwargs[name]
-  task = config.Task((getattr(env, 'specs', None) or [env.spec])[0].id)
+  spec = (getattr(env, 'specs', None) or [env.spec])[0]
+  task = config.Task(spec.id, getattr(spec, 'max_episode_steps', None))
   given = {**(override_params or {}), **kwargs, **settings.own_network(network)}
   checkpoint_dir = checkpoint_dir and files.expand(checkpoint_dir)
   run = Run(checkpoint_dir, checkpoint_dir) if checkpoint_dir else None

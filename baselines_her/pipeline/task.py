@@ -38,7 +38,7 @@ class Task(config.Task):
     settings: Mapping[str, Any],
   ):
     values = Settings.make(env['name'], settings)
-    super().__init__(env['name'])
+    super().__init__(env['name'], values.T)
     own = {k: v for k, v in self.usual.items() if k not in settings}
     values = values.model_copy(update=own)
     self.settings = values.complete(self.time_limit, values.rollout_batch_size)

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from unittest import mock
 
 import gymnasium
 import numpy as np
@@ -10,8 +11,11 @@ import pytest
 
 import baselines_her
 from agents.run import errors, references
-from baselines_her import library, logger, play
+from agents.tools.tf1 import tf
+from baselines_her import her, library, logger, play, vec_env
+from baselines_her.pipeline import task
 from tests import examples, golden
+from tests.baselines_her import toy
 
 PARAMS = {
   'n_cycles': 1,
@@ -175,6 +179,21 @@ def test_ids_without_a_time_limit(tmp_path):
   with baselines_her.load(tmp_path / 'b', trust=['tests']) as agent:
     assert baselines_her.evaluate(agent, episodes=2).lengths == [5, 5]
   assert play.find_problem(env, False, 5).startswith('render of environment')
+
+
+def test_time_limits_of_sessions_and_vector_environments():
+  """Sessions have the setting T; vector environments were created with it."""
+  env = ENV.replace('Fine', 'Endless')
+  made = task.Task(mock.Mock(), {'name': env, 'seed': 1}, {'T': 5})
+  assert made.time_limit == made.settings.T == 5
+  with tf.Graph().as_default(), toy.session():
+    policy = her.learn(
+      network=None,
+      env=vec_env.make_vec_env(env, 'robotics', 1, 0, time_limit=5),
+      total_timesteps=5,
+      override_params=PARAMS,
+    )
+  assert policy.T == 5
 
 
 def test_successes_are_missing(tmp_path, capsys):
