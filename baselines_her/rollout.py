@@ -200,7 +200,7 @@ class RolloutWorker:
     for step in range(1, self.T + 1):
       with self._profiler('graph'):
         u, Q = self._act()
-      u[ends.ended] = 0
+      u = np.where(ends.ended[:, None], 0, u)
       if Q is not None:
         Qs.append(Q[~ends.ended])
       with self._profiler('envstep'):

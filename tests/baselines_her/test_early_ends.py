@@ -76,9 +76,12 @@ def test_environments_that_have_ended_do_nothing():
   worker.venv[1].unwrapped.oddity = ''
   worker.compute_Q = True
   values = np.array([[7.0], [1.0]])
-  worker.policy.get_actions = lambda *a, **k: (np.ones([2, 1]), values)
+  # Arrays of other libraries cannot be written to.
+  actions = np.broadcast_to(np.float32(1), (2, 1))
+  worker.policy.get_actions = lambda *a, **k: (actions, values)
   episode = worker.generate_rollouts()
   assert episode['u'][..., 0].tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]]
+  assert episode['u'].dtype == np.float32
   assert worker.current_mean_Q() == (3 * 7 + 5 * 1) / 8
 
 
