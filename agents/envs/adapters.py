@@ -451,8 +451,8 @@ def _call(make, name, given):
     if not missing or 'required' not in str(error):
       raise
   raise errors.UsageError(
-    f'Environment {name} needs {", ".join(missing)}; give this in the settings '
-    'of the environment, or as kwargs where its id is registered.'
+    f'Environment {name} lacks values for {", ".join(missing)}; give them in '
+    'its settings, or as kwargs where its id is registered.'
   )
 
 

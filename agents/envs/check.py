@@ -46,9 +46,9 @@ _STATISTICS = (
 )
 
 _WIDE = (
-  'PPO scales observations by the bounds of their space. Some stayed within a '
-  'hundred-thousandth of them, which rounding hides; declare the values that '
-  'occur, or infinite bounds.'
+  'PPO scales observations by the bounds of their space. Some used less than a '
+  'hundred-thousandth of that range, of which float32 keeps few digits or '
+  'none; declare the values that occur, or infinite bounds.'
 )
 # Of the range, of which floats of 32 bits tell some ten million parts apart.
 _LEAST_USED = 1e-5

@@ -508,8 +508,8 @@ def _explain_goals(env):
   if not limit or limit < 2:
     found = f'the time limit {limit}' if limit else 'no time limit'
     return (
-      f'it has {found}; register it with max_episode_steps of at least 2, or '
-      'give its id --T.'
+      f'it has {found}; register it with max_episode_steps of at least 2 or, '
+      'if it has an id, set --T.'
     )
   compute = getattr(env, 'compute_reward', None)
   if compute is None:

@@ -346,10 +346,14 @@ def test_constructors_that_need_settings():
   try:
     for env in 'Levels-v0', Levels:
       for mode in None, 'rgb_array':
-        with pytest.raises(UsageError, match='Levels.* needs wind; give this'):
+        with pytest.raises(
+          UsageError, match='Levels.* lacks values for wind; give'
+        ):
           adapters.create(env, mode, level=3)
       assert adapters.create(env, level=3, wind=0).unwrapped.level == 3
-    with pytest.raises(UsageError, match='Levels-v0 needs level, wind; give'):
+    with pytest.raises(
+      UsageError, match='Levels-v0 lacks values for level, wind; give'
+    ):
       adapters.create_rendering('Levels-v0')
     bound = functools.wraps(Levels)(lambda: Levels(3, wind=0))
     assert adapters.create(bound).unwrapped.level == 3
