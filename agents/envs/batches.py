@@ -17,9 +17,10 @@ def read(observation: Any, space: gymnasium.Space) -> Any:
   """Return an observation, or a batch, as arrays in the form of its space.
 
   Raises:
-    ValueError: If it comes with an info.
+    ValueError: If it comes with an info or lacks parts of the space.
   """
   check_alone(observation, space)
+  _check_parts(observation, space)
   return _map(guard.to_array, observation, space)
 
 
@@ -31,10 +32,9 @@ def check(observation: Any, space: gymnasium.Space) -> int | None:
     space: Space of a single observation.
 
   Raises:
-    ValueError: If it does not have the parts and shape of the space, or is
-      infinite or NaN.
+    ValueError: If it does not have the shape of the space, or is infinite or
+      NaN.
   """
-  _check_parts(observation, space)
   count = _count_rows(observation, space)
   check_shape(observation, space, rows=() if count is None else (count,))
   _map(_check_finite, observation, space)
@@ -101,7 +101,7 @@ def check_alone(observation: Any, space: Any) -> None:
 
 
 def _check_parts(value, space):
-  """Raise a ValueError if a dictionary lacks a part of its space."""
+  """Raise a ValueError unless a dict or tuple has the parts of its space."""
   if isinstance(space, gymnasium.spaces.Dict):
     if not isinstance(value, Mapping) or not set(space) <= set(value):
       found = sorted(value) if isinstance(value, Mapping) else np.shape(value)
@@ -109,8 +109,16 @@ def _check_parts(value, space):
         f'The observation must be a dictionary with {", ".join(space)}, as in '
         f'the training, not {found}.'
       )
-    for key, part in space.items():
-      _check_parts(value[key], part)
+  elif isinstance(space, gymnasium.spaces.Tuple):
+    if not isinstance(value, (tuple, list)) or len(value) != len(space):
+      raise ValueError(
+        f'The observation must be a tuple of {len(space)} parts, as in the '
+        f'training, not {value!r:.80}.'
+      )
+  else:
+    return
+  for key, part in _parts(space):
+    _check_parts(value[key], part)
 
 
 def _check_finite(value):

@@ -282,6 +282,9 @@ def test_observations_that_are_no_choice(tmp_path):
         agent.predict(wrong)
     with pytest.raises(ValueError, match='The part 1 is'):
       agent.predict((batch[0], batch[1] + 1))
+    for wrong in ((2,), (2, [1, 3], 0), 2, {0: 2, 1: [1, 3]}):
+      with pytest.raises(ValueError, match='a tuple of 2 parts'):
+        agent.predict(wrong)
 
 
 def test_nothing_to_load(tmp_path):
