@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agents.pipeline import env_config
-from agents.pipeline.params import common
+from agents.pipeline.params import ddpg_pendulum, ppo_pendulum
 from agents.run import errors
 
 _PAGE = 'See docs/coming-from.md.'
@@ -251,50 +251,26 @@ def _define_runner(params, kind, notes):
 
 
 def _define_ddpg(params, name, node, env, notes):
-  key = node['observation_path'].removeprefix('/')
-  policy, noise = node['policyargs'], node.get('noiseargs', {})
+  noise = node.get('noiseargs', {})
   memory = params['memory']['train']['args']
+  panel = {
+    **ddpg_pendulum.cpanel,
+    'memory_size_in_chunks': memory['buffer_chunk_len'],
+    'observation_key': node['observation_path'].removeprefix('/'),
+    'gamma': node['methodargs']['gamma'],
+    'n_steps': memory['chunk_sample_len'],
+    'n_update': node['methodargs']['n_update'],
+    'batch_size': node['sampler_args']['batch_size'],
+    'lr_actor': node['optimargs_actor']['lr'],
+    'lr_critic': node['optimargs_critic']['lr'],
+    'polyak_factor': node['policyargs']['average_args']['polyak_factor'],
+    'noise_mu': float(noise.get('mu', 0)),
+    'noise_theta': float(noise.get('theta', 0.15)),
+    'noise_sigma': float(noise.get('sigma', 0.2)),
+  }
   return {
-    'memory': {
-      'train': {
-        'name': 'agents.pipeline.memory.RingMemory',
-        'args': {
-          'chunk_sample_len': memory['chunk_sample_len'],
-          'buffer_chunk_len': memory['buffer_chunk_len'],
-          'exclude_keys': ['/infos/*', '*/hidden_state'],
-        },
-      }
-    },
-    'agents': {
-      name: {
-        'name': 'agents.pipeline.ddpg.DDPGAgent',
-        'args': {
-          **common.find_spaces(_see_actions(env), key),
-          'observation_key': key,
-          'n_update': node['methodargs']['n_update'],
-          'noise': {
-            x: float(noise.get(x, y))
-            for x, y in (('mu', 0), ('theta', 0.15), ('sigma', 0.2))
-          },
-        },
-        'policy': {
-          'name': 'agents.pipeline.ddpg.DDPGPolicy',
-          'args': {
-            'actor': {'reference': 'agents.pipeline.ddpg:actor_network'},
-            'critic': {'reference': 'agents.pipeline.ddpg:critic_network'},
-            'gamma': node['methodargs']['gamma'],
-            'actor_rate': node['optimargs_actor']['lr'],
-            'critic_rate': node['optimargs_critic']['lr'],
-            'polyak': policy['average_args']['polyak_factor'],
-          },
-        },
-        'sampler': common.define_sampler(
-          'pick_memory',
-          'sample_replay',
-          batch_size=node['sampler_args']['batch_size'],
-        ),
-      }
-    },
+    'memory': ddpg_pendulum.define_memory(panel),
+    'agents': {name: ddpg_pendulum.define_agent(panel, _see_actions(env))},
     'explorer': {
       mode: _define_explorer(mode, given, env, params, notes)
       for mode, given in params['explorer'].items()
@@ -351,8 +327,6 @@ def _define_explorer(mode, given, env, params, notes):
 
 def _define_ppo(params, name, node, env, notes):
   """Translate to the PPO of this project, which learns from whole episodes."""
-  from agents.pipeline.params import ppo_pendulum
-
   explorer, method = params['explorer']['train'], node['methodargs']
   advantages = node['sampler']['compute_advantages']
   model = node['policyargs'].get('modelargs', {})

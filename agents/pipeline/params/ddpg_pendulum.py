@@ -75,22 +75,30 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
     'runner': common.define_runner(cpanel),
     'tf': {'intra_op': cpanel['tf_threads'], 'inter_op': cpanel['tf_threads']},
     'env': env,
-    'memory': {
-      'train': {
-        'name': 'agents.pipeline.memory.RingMemory',
-        'args': {
-          'chunk_sample_len': cpanel['n_steps'],
-          'buffer_chunk_len': cpanel['memory_size_in_chunks'],
-          'exclude_keys': ['/infos/*', '*/hidden_state'],
-        },
-      }
-    },
-    'agents': {'agent': _define_agent(cpanel, env['config'])},
+    'memory': define_memory(cpanel),
+    'agents': {'agent': define_agent(cpanel, env['config'])},
     'explorer': _define_explorers(cpanel, env),
   }
 
 
-def _define_agent(cpanel, config):
+def define_memory(cpanel: Mapping[str, Any]) -> dict[str, Any]:
+  """Return the node `memory` of the parameters."""
+  return {
+    'train': {
+      'name': 'agents.pipeline.memory.RingMemory',
+      'args': {
+        'chunk_sample_len': cpanel['n_steps'],
+        'buffer_chunk_len': cpanel['memory_size_in_chunks'],
+        'exclude_keys': ['/infos/*', '*/hidden_state'],
+      },
+    }
+  }
+
+
+def define_agent(
+  cpanel: Mapping[str, Any], config: Mapping[str, Any]
+) -> dict[str, Any]:
+  """Return the node of the agent, for an environment with this config."""
   key = cpanel['observation_key']
   return {
     'name': cpanel['agent_type'],
