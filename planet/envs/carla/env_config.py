@@ -140,7 +140,7 @@ def complete(given: Mapping[str, Any]) -> dict[str, Any]:
   Raises:
     UsageError: If a key is unknown or a value is not allowed.
   """
-  config = {**EnvConfig.defaults(), **EnvConfig.check(given)}
+  config = dict(EnvConfig.read(given))
   for width in ('x', 'y'):
     small, large = config[f'{width}_res'], config[f'render_{width}_res']
     if small > large:

@@ -50,7 +50,7 @@ class Driving(adapters.AsGymnasium):
     logdir: str | None = None,
     **given: Any,
   ):
-    values = {**self.Settings.defaults(), **self.Settings.check(given)}
+    values = dict(self.Settings.read(given))
     settings, *more = self.Settings.split(values).values()
     if more:
       raise errors.UsageError(
