@@ -43,13 +43,6 @@ def encode_gif(images: Iterable[np.ndarray], fps: float) -> bytes:
   return file_.getvalue()
 
 
-def encode_png(image: np.ndarray) -> bytes:
-  """Encode a uint8 image [height, width, 1 or 3] as PNG."""
-  file_ = io.BytesIO()
-  _to_image(np.asarray(image)).save(file_, 'PNG')
-  return file_.getvalue()
-
-
 def _to_image(pixels):
   from PIL import Image
 
@@ -113,7 +106,7 @@ def preferred_ending() -> str:
 def write_png(filename: str, image: np.ndarray) -> None:
   """Write a uint8 image [height, width, 1 or 3], completely or not at all."""
   with files.atomic_write(filename, 'wb') as file_:
-    file_.write(encode_png(image))
+    _to_image(np.asarray(image)).save(file_, 'PNG')
 
 
 def channel_groups(count: int) -> list[slice]:
