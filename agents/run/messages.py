@@ -6,9 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-from agents.run import log, training
-
-_PACKAGES = 'agents', 'planet', 'baselines_her'
+from agents.run import log, references, training
 
 
 class TextHandler(logging.Handler):
@@ -55,7 +53,7 @@ def set_up_logging(verbose: bool = False) -> None:
     verbose: Whether to also print details, which otherwise only go to the
       files of `write_messages`.
   """
-  for name in _PACKAGES:
+  for name in references.PROJECT:
     logger = logging.getLogger(name)
     logger.setLevel(logging.DEBUG)
     logger.propagate = False
@@ -100,7 +98,7 @@ def write_messages(path: str) -> Iterator[None]:
   """
   handler, own = TextHandler(path), training.current()
   handler.addFilter(lambda record: training.current() in (None, own))
-  loggers = [logging.getLogger(x) for x in _PACKAGES]
+  loggers = [logging.getLogger(x) for x in references.PROJECT]
   for logger in loggers:
     logger.addHandler(handler)
   try:

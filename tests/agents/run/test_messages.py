@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from agents.run import messages, training
+from agents.run import messages, references, training
 from tests import golden
 
 
 @pytest.fixture
 def logger():
   """One of this project, as it is before any program has run."""
-  loggers = [logging.getLogger(x) for x in messages._PACKAGES]
+  loggers = [logging.getLogger(x) for x in references.PROJECT]
   before = [(x.handlers, x.level, x.propagate) for x in loggers]
   for found in loggers:
     found.handlers = []
