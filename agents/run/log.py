@@ -335,18 +335,19 @@ class MetricsWriter:
     """
     named = names.rename(scalars, phase)
     finite = {k: float(v) for k, v in named.items() if math.isfinite(v)}
-    self._place = int(step), int(global_step), int(env_steps)
+    step, global_step, env_steps = map(int, (step, global_step, env_steps))
+    self._place = step, global_step, env_steps
     line = {
       'phase': phase,
-      'step': int(step),
-      'global_step': int(global_step),
+      'step': step,
+      'global_step': global_step,
       'wall_time': round(time.time(), 3),
-      'env_steps': int(env_steps),
+      'env_steps': env_steps,
     }
     append_json(self._path, {**line, **finite})
     if not finite:
       return
-    self._events.write(int(env_steps), finite)
+    self._events.write(env_steps, finite)
     self._events.flush()
     for mirror in self._mirrors:
       mirror.write(env_steps, finite)
