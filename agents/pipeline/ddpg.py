@@ -332,7 +332,9 @@ class DDPGPolicy:
       follow = [
         tf.assign_add(target, self._polyak * (source - target))
         for key in networks
-        for source, target in _pair(networks[key], targets[key])
+        for source, target in zip(
+          networks[key].variables, targets[key].variables, strict=True
+        )
       ]
     with tf.control_dependencies(follow):
       return tf.identity(actor_loss), tf.identity(critic_loss)
@@ -371,8 +373,3 @@ def _copy_getter(network, prefix):
     return getter(name, **kwargs)
 
   return get
-
-
-def _pair(network, target):
-  """Variables of a network with those of its target."""
-  return zip(network.variables, target.variables, strict=True)

@@ -90,10 +90,10 @@ class ResourceThread(threading.Thread):
           monitor.set_meta(key, value)
         try:
           monitor.pack()
-        except (OSError, locks.Lost) as error:
-          # The run itself reports a lost lock.
-          if not isinstance(error, locks.Lost):
-            self._logger.warn(f'Resources are no longer recorded: {error}')
+        except locks.Lost:
+          return  # The run itself reports it.
+        except OSError as error:
+          self._logger.warn(f'Resources are no longer recorded: {error}')
           return
 
   def _sample(self):

@@ -567,8 +567,7 @@ def _check_combination(args):
 
 def _check_packages(args):
   """Refuse flags for packages that are not installed."""
-  if args.wandb is not None:
-    wandb_mirror.check(args.wandb)
+  wandb_mirror.check(args.wandb)
   if args.visdom:
     visdom_mirror.check_installed()
   if args.tensorboard:
