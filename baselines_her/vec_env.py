@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import images, registry, spaces, vector
+from agents.envs import episode_log, images, registry, spaces, vector
 from agents.envs.wrappers import Guard, Wrapper
 from agents.run import errors, mpi
 from baselines_her import envs
@@ -328,8 +328,6 @@ def make_env(
   Raises:
     UsageError: If HER cannot use such environments; also see `envs.make`.
   """
-  from agents.envs import episode_log
-
   _check_kind(env_type, flatten_dict_observations)
   if initializer is not None:
     initializer(mpi_rank=mpi_rank, subrank=subrank)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.pipeline.params import common
-from agents.run import errors
+from agents.run import errors, references
 
 # None stands for the value of `agents.configs`.
 cpanel: dict[str, Any] = dict(
@@ -72,7 +72,6 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   """
   from agents import runs
   from agents.pipeline import env_config
-  from agents.run import references
 
   misplaced = _ELSEWHERE.keys() & cpanel['ppo'].keys()
   if misplaced:
