@@ -121,7 +121,7 @@ class GymnasiumEnv(_Adapter):
       elif terminated and 'truncated' in info:
         # The environment uses this name for something else.
         info = dict(info, truncated=False)
-    # In this order, `Guard` gets to see an end that is None.
+    # In this order, `Guard` sees a `terminated` that is None.
     return observ, reward, truncated or terminated, info
 
   def render(self, mode: str = 'rgb_array') -> Any:
@@ -257,7 +257,7 @@ class DeepMindWrapper(Forwarding):
     time_step = self._env.step(self._fit(action))
     observ, reward = dict(time_step.observation), time_step.reward
     if reward is None and time_step.first():
-      # It has begun an episode by itself. Others must have one, see `Guard`.
+      # This step has begun an episode. Others need a reward, see `Guard`.
       reward = 0
     done, info = time_step.last(), {'discount': time_step.discount}
     if done and time_step.discount:
@@ -722,7 +722,7 @@ def _choose_opengl(env):
 
 def _prepare_dm_control(env):
   opengl.prepare(guard.find_name(env))
-  # It has chosen how to render when it was imported.
+  # dm_control has chosen how to render when it was imported.
   importlib.reload(importlib.import_module('dm_control._render'))
 
 

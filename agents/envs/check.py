@@ -50,7 +50,7 @@ _WIDE = (
   'hundred-thousandth of that range, of which float32 keeps few digits or '
   'none; declare the values that occur, or infinite bounds.'
 )
-# Of the range, of which floats of 32 bits tell some ten million parts apart.
+# Fraction of a range; float32 tells some ten million parts of it apart.
 _LEAST_USED = 1e-5
 
 

@@ -175,8 +175,8 @@ def check_rewards(values: Any, count: int, name: Any) -> None:
 def to_array(value: Any) -> np.ndarray:
   """Return an array, which may be the value itself.
 
-  It is one of None for what is no array, such as lists of different lengths and
-  tensors of other libraries that require gradients.
+  What cannot become an array, such as lists of different lengths or tensors of
+  other libraries that require gradients, gives an array that holds None.
   """
   try:
     return np.asarray(value)
@@ -192,8 +192,8 @@ def _show(value):
 def find_declared(env: Any, name: str, kind: Any, default: Any = None) -> Any:
   """Return an attribute that an environment may declare, or the default.
 
-  Those of users may have methods or arrays of this name, a property that fails
-  before a reset, or an answer to every name.
+  Environments of users may have methods or arrays of this name, a property that
+  fails before a reset, or an answer to every name.
 
   Args:
     env: Environment.

@@ -294,7 +294,7 @@ def _without_main_module() -> Iterator[None]:
 @contextlib.contextmanager
 def _signals_blocked() -> Iterator[None]:
   """Keep signals from new processes until they have set their handlers."""
-  # Its start would unblock signals.
+  # The start of the tracker would unblock signals.
   start_tracker()
   before = signal.pthread_sigmask(signal.SIG_BLOCK, stopping.SIGNALS)
   try:

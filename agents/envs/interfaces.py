@@ -65,7 +65,7 @@ def layers(env: Any) -> Iterator[Any]:
   yield env
   while 'env' in getattr(env, '__dict__', {}):
     if env is getattr(env, 'unwrapped', None):
-      # It consists of `env` instead of wrapping it.
+      # This environment consists of `env` instead of wrapping it.
       return
     env = env.env
     yield env

@@ -1,7 +1,7 @@
 """What the ids of environments name, in gymnasium, gym and modules of users.
 
 Ids are looked up in gymnasium first, then in gymnasium-robotics, gym and
-PyBullet. Those whose simulator no longer exists resolve to the maintained
+PyBullet. Ids whose simulator no longer exists resolve to the maintained
 version.
 """
 
@@ -111,7 +111,7 @@ def renders_with_opengl(env_id: str) -> bool:
     library, _ = resolve(env_id)
     name = str(find_entry(env_id).entry_point)
   except (errors.UsageError, LookupError):
-    # Those that have no id, such as the minitaur, draw otherwise.
+    # Environments without an id, such as the minitaur, draw otherwise.
     return False
   return library == 'gymnasium' and ('mujoco' in name or 'robotics' in name)
 

@@ -185,7 +185,7 @@ class Guard(Wrapper):
           'observation_space in every step.'
         ) from None
       known = type(value) is np.ndarray and value.dtype.kind in 'fiu'
-      # Only boxes have no choices to compare with.
+      # For other spaces than boxes, the value must be one of the choices.
       if not known or value.shape != shape:
         part = images.name_of(path)
         guard.check_observation(value, space, self._name, self._when, part)

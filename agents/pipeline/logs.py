@@ -70,7 +70,7 @@ class Monitor:
     self.last: dict[str, dict] = {}
     self.listeners: list[Callable[[str, dict, dict], None]] = []
     self._path = path
-    # By name: the window, and the values that are not written yet.
+    # Per name: the window, and the values that are not written yet.
     self._values: dict[str, tuple[int, list[float]]] = {}
     self._packed: dict[str, dict] = {}
     self._meta: dict[str, Any] = {}
@@ -338,7 +338,7 @@ def _is_vector(values):
 
 
 def _to_floats(values):
-  # Digideep's name of it.
+  # Digideep calls totals seconds.
   names = {'totals': 'seconds'}
   return {names.get(k, k): _to_float(x) for k, x in values.items()}
 

@@ -86,7 +86,7 @@ class VisdomMirror:
     try:
       if not self._find_server():
         self._start_server(log_path)
-      # It announces its connection as a warning.
+      # The client announces its connection as a warning.
       logging.getLogger('visdom').setLevel(logging.ERROR)
       self._client: Any = _define_client()(
         server=_HOST,

@@ -19,7 +19,7 @@ from agents.envs import (
 from agents.pipeline import env_config
 from agents.run import errors, random_state
 
-# Types of spaces that tell none, see `probe.describe`.
+# Dtypes of spaces whose description has none, see `probe.describe`.
 _DTYPES = {'Box': np.float32, 'Discrete': np.int64}
 
 

@@ -17,7 +17,7 @@ from agents.tools.categorical import Categorical
 from agents.tools.diag_normal import DiagNormal
 from agents.tools.tf1 import tf
 
-# Without them, TensorFlow would fail on None.
+# Settings without which TensorFlow would fail on None.
 _NEEDED = (
   'network',
   'optimizer',

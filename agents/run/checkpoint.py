@@ -172,7 +172,7 @@ def list_folders(parent: str, prefix: str = '') -> dict[str, str]:
   """
   name = rf'({re.escape(prefix)}(\d+)(\+*))'
   found = {}
-  # Those in their place count if there are both.
+  # Where there are both, the checkpoint in its place counts.
   for pattern in (rf'\.{name}\.old', name):
     for filename in os.listdir(parent) if os.path.isdir(parent) else ():
       match = re.fullmatch(pattern, filename)

@@ -123,14 +123,14 @@ def run(function: Callable[[], object]) -> int:
     sys.path.append('')
   out = sys.stdout
   if isinstance(out, io.TextIOWrapper) and out.errors == 'strict':
-    # Its encoding may not know all characters of a path.
+    # The encoding may not know all characters of a path.
     out.reconfigure(errors='backslashreplace')
   try:
     try:
       code = function()
     finally:
-      # Not at the exit of Python, where an error would be a traceback; also
-      # after `--help`, which argparse ends with SystemExit.
+      # Flush now, also after `--help`, which argparse ends with SystemExit: at
+      # the exit of Python, an error would be a traceback.
       print(end='', flush=True)
     return _leave(code if type(code) is int else 0)
   except KeyboardInterrupt:

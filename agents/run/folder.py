@@ -278,7 +278,7 @@ def removed_if_refused(
 ) -> Iterator[None]:
   """Remove the log directory of a new run that cannot start.
 
-  It may have been refused, or the machine lacks something.
+  Settings may have been refused, or the machine lacks something.
 
   Args:
     run: Log directory that this process has locked.
@@ -309,7 +309,7 @@ def remove(run: str, missing: str, beside: str = '') -> None:
   """
   folder = os.path.abspath(run)
   shutil.rmtree(folder, ignore_errors=True)
-  # Others may have begun to write beside it.
+  # Other processes may have begun to write beside it.
   with contextlib.suppress(OSError):
     while folder != missing:
       folder = os.path.dirname(folder)

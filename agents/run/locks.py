@@ -143,7 +143,7 @@ def try_lock(filename: str) -> Lock | None:
   except filelock.Timeout:
     return None
   except PermissionError as error:
-    # Without a name, it is flock that is not permitted.
+    # An error without a file name is that of flock, which is not permitted.
     if error.filename:
       raise errors.UsageError(
         f'Cannot write {path}, which belongs to {_find_owner(path)} '

@@ -45,7 +45,7 @@ def append(path: str, text: str) -> None:
   """
   locks.check(path)
   with open(path, 'ab+') as file_:
-    # Not every file system knows locks.
+    # Some file systems have no locks.
     with contextlib.suppress(OSError):
       fcntl.flock(file_, fcntl.LOCK_EX)
     if file_.seek(0, os.SEEK_END):

@@ -234,7 +234,7 @@ def _list_code(code):
 def resolve(name: str, trust: Trust = NOTHING) -> Any:
   """Return the object with a name of the form `module:qualname`, or `module:`.
 
-  Those of `__main__` may have another form, see `name_of`.
+  Names of objects in `__main__` may have another form, see `name_of`.
 
   Raises:
     NotTrusted: If a file may not use the name.
@@ -363,7 +363,7 @@ def to_plain(value: Any) -> Any:
   if value is None or isinstance(value, bool):
     return value
   if isinstance(value, str):
-    # Without the classes of NumPy and of enumerations.
+    # Strings of NumPy and of enumerations become built-in ones.
     return str.__str__(value)
   if isinstance(value, np.bool_):
     return bool(value)

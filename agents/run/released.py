@@ -22,7 +22,7 @@ _RENAMED = {
   'policy_optimizer': 'optimizer',
   'init_output_factor': 'init_mean_factor',
 }
-# Without counterparts here: one optimizer trains policy and value function.
+# Have no counterparts here: one optimizer trains policy and value function.
 _DROPPED = {'value_lr', 'value_optimizer', 'network_config', 'logdir'}
 _TAG = 'tag:yaml.org,2002:python/'
 _ATTR_DICT = 'agents.tools.attr_dict.AttrDict'

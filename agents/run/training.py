@@ -80,7 +80,7 @@ class Training(Iterator[Record]):
       asked.enter_context(stopping.as_if_asked())
       reply.add_done_callback(lambda unused: asked.close())
       concurrent.futures.wait([reply])
-      # Those who wait may wake up before the callback is called.
+      # `wait` may return before the callback is called.
       asked.close()
       self.close()
       if not isinstance(reply.exception(), stopping.StopRequested | None):
@@ -332,7 +332,7 @@ def _silence():
   global _silent
   with _changing:
     if not _silent:
-      # Without any logging set up, they go to the error stream.
+      # Without any logging set up, warnings go to the error stream.
       _usual.append(logging.lastResort)
       logging.lastResort = _Warnings(logging.WARNING)
     _silent += 1

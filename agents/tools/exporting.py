@@ -158,16 +158,16 @@ def freeze(
       sess, sess.graph.as_graph_def(), [x.op.name for x in outputs]
     )
   for node in definition.node:
-    # Others may lack the GPU, and what is not copied.
+    # Devices and colocated operations may be missing elsewhere.
     node.device = ''
     if '_class' in node.attr:
       del node.attr['_class']
     if node.op == 'CheckNumerics':
-      # Its message is for trainings; exported graphs check nothing.
+      # Exported graphs check nothing; the message is for trainings.
       node.op = 'Identity'
       del node.attr['message']
   names = [x.name for x in outputs]
-  # Not everything that is fed has an effect.
+  # Only what the outputs depend on is in the copy.
   known = {x.name for x in definition.node}
 
   def place(feeds):

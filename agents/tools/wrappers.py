@@ -214,7 +214,7 @@ class FrameHistory(Wrapper):
 
   def reset(self) -> Any:
     observ = np.asarray(self._env.reset())
-    # It may happen to be of integers.
+    # The observation may consist of integers, unlike its space.
     observ = observ.astype(np.result_type(observ, self.observation_space.dtype))
     self._buffer = np.repeat(observ[None], self._capacity, 0)
     self._step = 0

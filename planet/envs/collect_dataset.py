@@ -13,8 +13,8 @@ from agents.envs.wrappers import Wrapper
 from agents.run import errors, files
 from agents.tools.wrappers import STEPS_OF_ACTION, to_32_bit
 
-# Scalar entries of episode files: simulator steps per action, and in all unless
-# that is their product with the number of actions.
+# Scalar entries of episode files: simulator steps per action, and those of the
+# whole episode, unless they are their product with the number of actions.
 ACTION_REPEAT = 'action_repeat'
 SIMULATOR_STEPS = 'simulator_steps'
 SCALARS = (ACTION_REPEAT, SIMULATOR_STEPS)

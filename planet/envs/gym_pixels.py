@@ -27,8 +27,8 @@ def make(
   """Create a gymnasium or PyBullet environment.
 
   Episodes that end before `min_length` are filled with their last observation
-  and reward 0, because many environments cannot be stepped then. Those that
-  say `steps_after_end = True` are stepped on, as all are in the original.
+  and reward 0, because many environments cannot be stepped then. Environments
+  with `steps_after_end = True` are stepped on, as all are in the original.
 
   Args:
     env: Argument of `adapters.create`, such as an id.

@@ -35,7 +35,7 @@ class Interface(NamedTuple):
     try:
       observed = spaces.to_plain(self.observation_space)
     except NotImplementedError:
-      # Only what is rendered can be seen.
+      # Spaces without plain data cannot be observed, only rendered images.
       observed = None
     return {
       'observation_space': observed,
@@ -111,7 +111,7 @@ class RescaleActions(wrappers.Wrapper):
 def find(env: Any) -> Interface:
   """Return the interface of an environment with the wrappers of a task."""
   own = getattr(env, 'interface', None)
-  # Those of the control suite are not scaled.
+  # Tasks of the control suite have none; their actions are not scaled.
   return own or Interface(env.observation_space, env.action_space)
 
 

@@ -24,8 +24,8 @@ def find(
 ) -> Callable[..., Any] | None:
   """Return the function of this name that users added to a module, or None.
 
-  Those that users set as attributes may be any callables; those that they wrote
-  into the file have these names of arguments.
+  What is set as an attribute may be any callable; a function that is written
+  into the file has arguments of these names.
 
   Args:
     place: Name of the module, imported only if it may have one.

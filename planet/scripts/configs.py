@@ -425,7 +425,7 @@ def _find_network(params):
   size = params.image_size
   name = params.network or ('conv_ha' if size == 64 else f'conv_{size}')
   network = getattr(networks, name)
-  # Those that users set on the module need not say.
+  # A network that users set on the module need not declare its image size.
   if getattr(network, 'image_size', size) != size:
     raise errors.UsageError(
       f'Network {name} needs images of {network.image_size} pixels, but '

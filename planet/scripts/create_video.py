@@ -92,7 +92,7 @@ def run(argv: list[str] | None = None) -> int:
   """Run the program; return the exit code."""
   parser = entry.Parser(prog='planet-create-video', description=__doc__)
   add = parser.add_argument
-  # Of several long names, the last is that of the original.
+  # Where a flag has several long names, the last one is the original's.
   text = 'image file of the strip'
   add('-i', '--input', '--image-path', required=True, help=text)
   text = 'video file, .mp4 or .gif'

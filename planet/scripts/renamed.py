@@ -1,6 +1,6 @@
-"""Parameters of driving as they were called before `env`; they stay accepted.
+"""Names that parameters of driving had before `env`.
 
-In commands and in stored runs.
+They stay accepted in commands and in stored runs.
 """
 
 from collections.abc import Mapping, Sequence

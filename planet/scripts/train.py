@@ -205,8 +205,8 @@ def main(args: Arguments) -> None:
 def check(args: Arguments, size: int = 1) -> Arguments:
   """Check the parameters of a new run before TensorFlow is imported.
 
-  Those of a stored run are checked together with what it stored, once this
-  worker owns it.
+  Parameters for a stored run are checked together with what it stored, once
+  this worker owns it.
 
   Args:
     args: Arguments of the program.

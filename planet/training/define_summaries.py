@@ -89,7 +89,7 @@ def _define_simulation(graph, config, cleanups):
     for name, params in config.test_collects.items():
       scope = f'should_simulate_{params.task.name}'
       episodes.play_if(testing, name, params, scope)
-      # Of the episodes of a simulation, a rank may play a part.
+      # A rank may play only a part of the episodes of a simulation.
       parts.append(params.get('part', 1.0))
       scores.append(episodes.scores[-1] * parts[-1])
     total = tf.reduce_sum(tf.stack(scores))

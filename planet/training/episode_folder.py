@@ -160,7 +160,7 @@ def find_shapes(
 ) -> dict[str, tuple[int, ...]]:
   """Return the shapes of one step in episodes that were recorded elsewhere.
 
-  Those of the first file that has all arrays, by their names.
+  These are the shapes in the first file that has all arrays, by their names.
 
   Args:
     directory: Folder of .npz files.

@@ -181,8 +181,8 @@ def _overshooting(posterior, unused_prior, graph, config):
     distance,
     posterior,
   )
-  # Distance 0 is the usual divergence. Like the original, also leave out the
-  # last distance.
+  # Index 0, distance d = 1, is the usual divergence. Like the original, also
+  # leave out the last one.
   priors, posteriors, mask = nested.map(
     lambda x: x[:, :, 1:-1], (priors, posteriors, mask)
   )

@@ -169,7 +169,7 @@ class Run:
         folder.mark(self.logdir, 'DONE')
       except errors.UsageError:
         if not self._resumes:
-          # It may be a run of another program.
+          # The folder may be a run of another program.
           folder.unmark(self.logdir, 'PING')
         raise
       except (
@@ -223,7 +223,7 @@ class Run:
       return True
     if age > -every:
       return False
-    # It is from the future, as a clock was set: only the next one tells.
+    # A ping from the future: a clock was set. Wait for another one.
     began = time.monotonic()
     stopping.sleep(2 * every)
     later = read_ping(self.logdir)

@@ -91,7 +91,7 @@ def train(
     with tf.variable_scope('graph', use_resource=True):
       data = get_batch(datasets, trainer.phase, trainer.reset)
       if config.get('xla') and 'image' in data:
-        # By the graphics card, which is faster and receives fewer bytes.
+        # The GPU preprocesses faster, and fewer bytes are copied to it.
         data['image'] = config.preprocess_fn(data['image'])
       score, summary, cleanups = model_fn(data, trainer, config)
       _logger.info('The model has %s weights.', f'{count_weights():,}')

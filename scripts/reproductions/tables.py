@@ -97,7 +97,7 @@ def make_row_of_six(results: str) -> dict[str, str]:
   for name in figures.SIX:
     folder = os.path.join(results, name)
     runs = read_runs(folder)
-    # Those under way have fewer steps.
+    # Runs under way have fewer steps.
     if runs and all(x['complete'] for x in runs.values()):
       published = find(name).levels[figures.SIX_STEP]
       above.append(_mean_at(folder, figures.SIX_STEP, _LAST) >= published)
@@ -217,7 +217,7 @@ def describe_state(entry: Entry, runs: Runs) -> str:
 def show_cost(entry: Entry, runs: Runs) -> str:
   """Return the hours per seed, with an estimate for incomplete runs.
 
-  They are those of the CPU, or by the clock on a GPU.
+  These are CPU hours, or hours by the clock on a GPU.
   """
   if not runs:
     return _estimate(entry)
@@ -277,7 +277,7 @@ def _judge_bar(entry, runs, results):
   if not runs:
     return f'not run, {_estimate(entry)}'
   if not any(x['complete'] for x in runs.values()):
-    # Its last evaluations are not those that the bar is about.
+    # The last evaluations of a shorter run are not those that the bar is about.
     return 'not complete'
   verdicts = [x['reached'] for x in runs.values() if x['reached'] is not None]
   if not verdicts:

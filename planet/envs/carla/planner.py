@@ -17,8 +17,8 @@ _AHEAD = 5.0
 _NEAR_JUNCTION = 18.0
 # Distance in meters from a lane up to which a car still follows it.
 _BESIDE = 3.0
-# Of an observed route: commands, meters ahead of the two positions, and units
-# of positions and distances in meters.
+# What an agent observes of a route: commands, positions at two distances ahead,
+# and the units of positions and of the distance to the goal, all in meters.
 _OBSERVED = 'LANE_FOLLOW', 'GO_STRAIGHT', 'TURN_LEFT', 'TURN_RIGHT'
 _POSITIONS, _NEAR_UNIT, _FAR_UNIT = (10.0, 20.0), 10.0, 100.0
 OBSERVATIONS = len(_OBSERVED) + 2 * len(_POSITIONS) + 1
