@@ -71,8 +71,8 @@ def critic_loss(
 
   Equation 4 of Lillicrap et al.; y is equation 5 with target networks.
   """
-  wanted = tf.stop_gradient(target_values(batch, target, settings))
-  return tf.reduce_mean(tf.square(wanted - main.Q_tf))
+  y = tf.stop_gradient(target_values(batch, target, settings))
+  return tf.reduce_mean(tf.square(y - main.Q_tf))
 
 
 def actor_loss(

@@ -263,14 +263,15 @@ class DDPGPolicy:
     reward = tf.placeholder(tf.float32, (None, 1), 'reward')
     terminal = tf.placeholder(tf.float32, (None, 1), 'terminal')
     networks = self._make_networks()
-    mode, value = networks['actor'](observ), networks['critic'](observ, action)
+    chosen = networks['actor'](observ)
+    value = networks['critic'](observ, action)
     targets = self._make_networks('target_', networks)
     future = targets['critic'](next_observ, targets['actor'](next_observ))
-    goal = reward + gamma * (1 - terminal) * future
-    train = self._define_training(networks, targets, observ, value, goal)
+    y = reward + gamma * (1 - terminal) * future
+    train = self._define_training(networks, targets, observ, value, y)
     make = functools.partial(callables.make_function, sess=sess)
-    self.observed, self.chosen = observ, mode
-    self._act = make([mode], [observ])
+    self.observed, self.chosen = observ, chosen
+    self._act = make([chosen], [observ])
     self._evaluate = make([value[:, 0]], [observ, action])
     self._train = make(train, [observ, action, reward, terminal, next_observ])
 
@@ -320,13 +321,13 @@ class DDPGPolicy:
       for key, value in self._functions.items()
     }
 
-  def _define_training(self, networks, targets, observ, value, goal):
+  def _define_training(self, networks, targets, observ, value, y):
     """Losses of a step: critic, then actor, then the copies."""
-    critic_loss = _smooth_l1(value - tf.stop_gradient(goal))
+    critic_loss = _smooth_l1(value - tf.stop_gradient(y))
     train_critic = self._minimize(critic_loss, networks, 'critic')
     with tf.control_dependencies([train_critic]):
-      chosen = networks['critic'](observ, networks['actor'](observ))
-      actor_loss = -tf.reduce_sum(chosen)
+      values = networks['critic'](observ, networks['actor'](observ))
+      actor_loss = -tf.reduce_sum(values)
       train_actor = self._minimize(actor_loss, networks, 'actor')
     with tf.control_dependencies([train_actor]):
       follow = [
