@@ -155,8 +155,8 @@ class PPO(TrainedAgent):
       shape = observed.shape.as_list()
       observation = tf.placeholder(observed.dtype, shape, 'observation')
       inputs, scaled = {'observation': observation}, observation
-      if ranges.observed:
-        low, width = (tf.constant(x, tf.float32) for x in ranges.observed)
+      if ranges.observ_range:
+        low, width = (tf.constant(x, tf.float32) for x in ranges.observ_range)
         scaled = 2 * (observation - low) / width - 1
       feeds = {observed: scaled}
       for state in states:
@@ -170,8 +170,8 @@ class PPO(TrainedAgent):
       else:
         bounds = ranges.action_space.low, ranges.action_space.high
         action = exporting.clip(action, *bounds)
-        if ranges.acted:
-          low, high = ranges.acted
+        if ranges.action_bounds:
+          low, high = ranges.action_bounds
           action = exporting.to_box(action, low, high, narrow)
       outputs = {'action': exporting.fit(action, space, narrow)}
       return exporting.Signature(

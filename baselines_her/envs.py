@@ -74,7 +74,7 @@ class GoalEnv(Wrapper):
     """
     inner = self._env.unwrapped
     state: dict[str, Any] = {'random': _read_generator(inner)}
-    if adapters.is_moved_by_mujoco(inner):
+    if adapters.uses_mujoco(inner):
       import mujoco
 
       kind = mujoco.mjtState.mjSTATE_INTEGRATION

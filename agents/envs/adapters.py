@@ -132,9 +132,9 @@ class GymnasiumEnv(_Adapter):
         f'{self.requested_id} has render_mode {self._env.render_mode!r}. Its '
         'constructor must store the render_mode argument.'
       )
-    if not self._rendered and holds_dm_control(self._env):
+    if not self._rendered and wraps_dm_control(self._env):
       _prepare_dm_control(self)
-    elif not self._rendered and is_moved_by_mujoco(self._env):
+    elif not self._rendered and uses_mujoco(self._env):
       opengl.prepare(guard.find_name(self))
     # Libraries that draw are imported now, and complain about each other.
     with contextlib.nullcontext() if self._rendered else quiet.quietly():
@@ -239,8 +239,8 @@ class DeepMindWrapper(Forwarding):
     self._render_size = render_size
     self._camera_id = camera_id
     self._rendered = False
-    self.observation_space = _observed(env.observation_spec())
-    self.action_space = _acted(env.action_spec())
+    self.observation_space = _observation_space(env.observation_spec())
+    self.action_space = _action_space(env.action_spec())
     self._fit = spaces.fitting(self.action_space)
 
   def seed(self, seed: int) -> None:
@@ -291,7 +291,7 @@ class DeepMindWrapper(Forwarding):
 _UNLIMITED = 1e10
 
 
-def _observed(specs):
+def _observation_space(specs):
   """Return the space of observations of dm_control."""
   parts = {}
   for key, spec in specs.items():
@@ -303,7 +303,7 @@ def _observed(specs):
   return spaces.dictionary(parts)
 
 
-def _acted(spec):
+def _action_space(spec):
   """Return the space of actions of dm_control."""
   if hasattr(spec, 'num_values'):
     return spaces.discrete(spec.num_values)
@@ -714,9 +714,9 @@ def _choose_opengl(env):
   """Let MuJoCo find OpenGL before the first image of an environment."""
   if env.render_mode != 'rgb_array':
     return
-  if holds_dm_control(env):
+  if wraps_dm_control(env):
     _prepare_dm_control(env)
-  elif is_moved_by_mujoco(env):
+  elif uses_mujoco(env):
     opengl.select_backend()
 
 
@@ -742,14 +742,14 @@ def _is_of_dm_control(env):
   return hasattr(env, 'action_spec') and hasattr(env, 'physics')
 
 
-def holds_dm_control(env: Any) -> bool:
+def wraps_dm_control(env: Any) -> bool:
   """Return whether an environment that was created steps one of dm_control."""
   inner = getattr(env, 'unwrapped', env)
   parts = getattr(inner, '__dict__', {}).values()
   return 'dm_control' in sys.modules and any(map(_is_of_dm_control, parts))
 
 
-def is_moved_by_mujoco(env: Any) -> bool:
+def uses_mujoco(env: Any) -> bool:
   """Return whether an environment that was created simulates with MuJoCo."""
   inner = getattr(env, 'unwrapped', env)
   data = guard.find_declared(inner, 'data', object)

@@ -228,7 +228,7 @@ def _check_episode(env, env_id, subjects, report):
 
 def _check_opengl(report, env):
   """Check that an environment has not opened OpenGL without being asked."""
-  if opengl.is_loaded_in_software() and not adapters.holds_dm_control(env):
+  if opengl.is_loaded_in_software() and not adapters.wraps_dm_control(env):
     # Only PlaNet's environments are always in processes of their own.
     for system in ('ppo', 'her', 'pipeline'):
       report.add(system, _OPENGL)

@@ -326,8 +326,8 @@ class Ranges:
   Attributes:
     observation_space: Space of scaled observations.
     action_space: Space of scaled actions.
-    observed: Lower bounds and widths of observations, None if they stay.
-    acted: Lower and upper bounds of actions, None if they are not scaled.
+    observ_range: Lower bounds and widths of observations, None if they stay.
+    action_bounds: Lower and upper bounds of actions, None if they stay.
     start: Smallest discrete action, None if actions are not discrete.
 
   Raises:
@@ -343,36 +343,36 @@ class Ranges:
   ):
     self.start = first_action(action_space)
     self._fit = fitting(action_space)
-    self.observed: tuple[np.ndarray, np.ndarray] | None = None
-    self.acted: tuple[np.ndarray, np.ndarray] | None = None
+    self.observ_range: tuple[np.ndarray, np.ndarray] | None = None
+    self.action_bounds: tuple[np.ndarray, np.ndarray] | None = None
     self.observation_space, self.action_space = observation_space, action_space
     if bounds := _bounds(observation_space, observ, 'observation'):
       low, high = bounds
       # Constant dimensions become -1.
       width = np.where(high > low, high - low, 1).astype(low.dtype)
-      self.observed = low, width
+      self.observ_range = low, width
       self.observation_space = _unit_box(observation_space)
     if self.start is None:
-      self.acted = _bounds(action_space, action, 'action')
-      if self.acted:
+      self.action_bounds = _bounds(action_space, action, 'action')
+      if self.action_bounds:
         self.action_space = _unit_box(action_space)
     elif self.start:
       self.action_space = discrete(action_space.n)
 
   def observ(self, value: Any) -> Any:
     """Return observations scaled to [-1, 1]."""
-    if not self.observed:
+    if not self.observ_range:
       return value
-    low, width = self.observed
+    low, width = self.observ_range
     return 2 * (value - low) / width - 1
 
   def action(self, value: Any) -> Any:
     """Return actions scaled to the range of the environment."""
     if self.start:
       return value + self.start
-    if not self.acted:
+    if not self.action_bounds:
       return value
-    low, high = self.acted
+    low, high = self.action_bounds
     return (value + 1) / 2 * (high - low) + low
 
   def clipped_action(self, value: Any) -> Any:
