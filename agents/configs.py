@@ -29,7 +29,7 @@ from agents.run.schema import (
   setting,
 )
 
-# Of a setting that belongs to the variables or to what is recorded.
+# Declares a setting that variables or recorded data depend on.
 _fixed = functools.partial(setting, fixed='fixed for a run')
 
 

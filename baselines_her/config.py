@@ -132,7 +132,7 @@ def _find_limits(space):
   low, high = spaces.float_bounds(space)
   sizes = np.maximum(np.abs(low), np.abs(high))
   sizes = np.where(spaces.find_scalable(space), sizes, 1)
-  # Without the digits that 0.05 has as a 32 bit number.
+  # Read from text: 0.05 in 32 bits is 0.05000000074505806 in 64.
   limits = [float(str(x)) or 1.0 for x in sizes]
   if set(limits) == {1.0}:
     return {}

@@ -365,7 +365,7 @@ class Plan:
         'Flags --total_env_steps and --num_timesteps exclude each other.'
       )
     if values.demo_file:
-      # Reads all of them, and compares the first.
+      # Loads all demonstrations, and compares the first.
       limit = values.T or self._task.time_limit
       demos = values.demo_file, values.num_demo, limit, self._task.dims
       next(demonstrations.load(*demos), None)
@@ -374,7 +374,7 @@ class Plan:
     """Check that videos can be written; note if `--play` will show nothing."""
     args = self.args
     if args.play:
-      # A program, which the package would import before `python -m` runs it.
+      # At the top, the package would import it before `python -m` runs it.
       from baselines_her import play
 
       if problem := play.find_problem(

@@ -25,7 +25,7 @@ from agents.envs import (
 )
 from agents.run import errors
 
-# Warnings of gymnasium's checker that concern neither of the systems.
+# Warnings of gymnasium's checker that concern none of the systems.
 _TASTE = r'.*(is probably too|symmetric and normalized)'
 # Episodes longer than this count as endless.
 _MOST_STEPS = 10000
@@ -124,7 +124,7 @@ def check(
       )
     env.seed(seed)
     _check_episode(env, env_id, subjects, report)
-    # Last, as it closes another environment, with what both share.
+    # Last, because this closes another environment, and what both share.
     if isinstance(env, adapters.GymnasiumEnv):
       report.hints += _ask_gymnasium(env)
     if adapters.is_old(env):

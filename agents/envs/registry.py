@@ -157,7 +157,7 @@ def _versions(env_id):
 def _is_maintained(spec):
   entry = spec.entry_point
   name = entry if isinstance(entry, str) else getattr(entry, '__name__', '')
-  # Once it is imported, gymnasium-robotics offers those that need mujoco_py.
+  # gymnasium-robotics also registers environments that need mujoco_py.
   gone = ('mujoco_py', ':MujocoPy', 'gymnasium_robotics.envs.mujoco.')
   return not any(x in name for x in gone)
 

@@ -58,7 +58,7 @@ def widened(array: np.ndarray, dtype: Any) -> np.ndarray:
 
   The first numbers decide on the type of an array, and may happen to be whole.
   """
-  # Rounding to another size of floats is what the first ones ask for.
+  # If the first numbers are floats, others are rounded to their size.
   whole = array.dtype.kind in 'biu'
   if np.can_cast(dtype, array.dtype, 'safe' if whole else 'same_kind'):
     return array

@@ -213,7 +213,7 @@ class GymExplorer(base.ExplorerBase):
       )
     for name, normalizer in self._normalizers.items():
       normalizer.load_state_dict(state[name])
-    # What was observed already is scaled by what was known before.
+    # Observations so far were scaled by the previous statistics: reset.
     self._was_reset = False
 
   def state_dict(self) -> dict[str, Any]:

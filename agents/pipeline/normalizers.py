@@ -31,7 +31,7 @@ class Moments:
     mean, variance = batch.mean(0, np.float64), batch.var(0, np.float64)
     total = self.count + size
     delta = mean - self.mean
-    # Before the first batch the count is zero, and so is what was before.
+    # For the first batch, the count and the terms with it are zero.
     squares = self.variance * self.count + variance * size
     squares += delta**2 * self.count * size / total
     self.mean = self.mean + delta * size / total

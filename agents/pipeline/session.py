@@ -109,7 +109,7 @@ class Flags(schema.Settings):
   wandb: str | None = setting(None, flags.WANDB, title='PROJECT')
   no_monitor_cpu: bool = setting(False, 'do not log CPU and memory')
   no_monitor_gpu: bool = setting(False, 'do not log GPUs')
-  # The original's flags for the default.
+  # Flags of the original that select the default.
   monitor_cpu: bool = setting(False)
   monitor_gpu: bool = setting(False)
 
@@ -286,7 +286,7 @@ class Session:
   def _create(self, base):
     """Create the folder of a new session; return its path."""
     base = files.absolute(base)
-    # No generator with a seed: names must not depend on that of a run.
+    # Not from a seeded generator: runs with equal seeds need other names.
     name = self.args.session_name
     name = name or time.strftime('session_%Y%m%d%H%M%S_') + secrets.token_hex(2)
     path = os.path.join(base, name)

@@ -22,7 +22,7 @@ def end_silently() -> None:
   `agents.run.entry` takes over once the imports are done. Programs of the user
   keep their handling of Ctrl-C.
   """
-  # A launcher may have told the program to ignore it.
+  # A launcher may have told the program to ignore Ctrl-C.
   if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     if _is_own_program():
       signal.signal(signal.SIGINT, signal.SIG_DFL)

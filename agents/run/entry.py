@@ -190,7 +190,7 @@ def explain(error: Exception) -> tuple[int, str | None]:
     )
   number, path = _find_cause(error)
   if number:
-    # The file that stands in the place of a folder, not what would be in it.
+    # Name the file in the place of a folder, not a path below it.
     while number == errno.ENOTDIR and path and not os.path.lexists(path):
       path = os.path.dirname(path)
     where = f' ({path})' if path else ''

@@ -30,7 +30,7 @@ LEASE_SECONDS = 15.0
 _BEATS = 5
 # Longest line of a lock file.
 _MOST_READ = 300
-# Files of this process that say so, and functions that raise `Lost`.
+# Lock files of this process, and functions that raise `Lost`.
 _watched: dict[str, Callable[[], None]] = {}
 
 
@@ -192,7 +192,7 @@ def _lease(path):
 
   lease = filelock.SoftFileLease(path + LEASE, thread_local=False)
   owner = lease.owner
-  # All must agree, including those that were started by another version.
+  # All processes must agree on it, also if versions have other defaults.
   seconds = owner and owner.lease_duration or LEASE_SECONDS
   lease = filelock.SoftFileLease(
     path + LEASE,

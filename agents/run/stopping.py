@@ -36,7 +36,7 @@ _senders: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 # Seconds after a signal in which the same one does not count: launchers send it
 # twice at once. Shorter for Ctrl-C, which users press again.
 _TWICE: dict[int, float] = {signal.SIGTERM: 1.0, signal.SIGINT: 0.3}
-# Seconds after a signal in which a reader of the output may end from it, too.
+# Seconds after a signal in which it may also end a reader of the output.
 _READERS_END = 1.0
 
 

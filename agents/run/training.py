@@ -54,7 +54,7 @@ class Training(Iterator[Record]):
   ):
     self._worker = _Worker(start, verbose)
     self._end = weakref.finalize(self, self._worker.end)
-    # Before multiprocessing ends the processes of the environments.
+    # `atexit` calls it before multiprocessing ends the environments.
     self._end.atexit = False
     atexit.register(self._end)
 

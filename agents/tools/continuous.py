@@ -188,7 +188,7 @@ class ScaledVectorEnv(batch_env.VectorEnv):
     # Any action is clipped.
     self.action_space = wrappers.unbounded(self._ranges.action_space)
     try:
-      # Already here, so that a lack of memory is known before a run begins.
+      # Allocated now, so that a lack of memory shows before a run begins.
       first = np.empty(self.observation_space.shape, self._raw_observ_dtype)
       self._arrays = self._allocate(first)
     except BaseException:

@@ -201,7 +201,7 @@ def fit(action: tf.Tensor, space: Any, narrow: bool) -> tf.Tensor:
   lowest, highest = (x.astype(floats.as_numpy_dtype) for x in (low, high))
   value = tf.round(clip(tf.cast(action, floats), lowest, highest))
   if dtype.itemsize < 4:
-    # TFLite selects among no bytes; floats hold all of these numbers.
+    # TFLite cannot select among bytes; floats hold all of these numbers.
     return tf.cast(value, dtype)
   # The ends of 64 bit integers are not numbers of 64 bit floats.
   within = (lowest < value) & (value < highest)

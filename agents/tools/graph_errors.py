@@ -26,7 +26,7 @@ def remember(function: Callable[..., Any]) -> Callable[..., Any]:
       with training.as_part_of(owner):
         return function(*args, **kwargs)
     except StopIteration:
-      # A generator that has failed before, whose error is the one to raise.
+      # From a generator that has failed before; keep its error.
       raise
     except Exception as error:
       raised[:] = [error]

@@ -149,7 +149,7 @@ class Config(Mapping[str, Any]):
     kept = {x: y for x, y in source.items() if x not in (*written, 'values')}
     return self.replace(
       seed=seed,
-      # '' means that there is none; None would start another search.
+      # '' means that there is no checkpoint; None would start another search.
       checkpoint_to_load=os.path.basename(path or ''),
       first_step=checkpoint.step_of(path),
       source=AttrDict({**written, **kept, 'values': values}),
@@ -157,7 +157,7 @@ class Config(Mapping[str, Any]):
     )
 
   def __getattr__(self, name: str) -> Any:
-    # Parameters that nothing is built from.
+    # Some parameters are used as they are.
     if name in parameters.Parameters.model_fields:
       return getattr(self.params, name)
     known = list(self) if 'params' in vars(self) else []
@@ -257,7 +257,7 @@ def call(
   changed = {
     x: y
     for x, y in config.items()
-    # The first only adds checks.
+    # `debug` only adds checks.
     if x not in ('debug', 'source') and nested.flatten(y) != built.get(x, ())
   }
   lost = sorted(set(changed) - set(parameters.Parameters.names()))

@@ -125,7 +125,7 @@ def _check_network(value):
 
 
 def _check_activation(value):
-  # Where users may have added one, `configs` looks it up.
+  # `configs` looks for activations that users have added.
   place = 'planet.scripts.configs'
   if value not in _ACTIVATIONS and not added.may_have(place, value):
     raise ValueError(

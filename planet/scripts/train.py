@@ -114,7 +114,7 @@ def _train_graph(config, logdir, ranks, mirrors=(), on_start=None):
 
   utility.collect_initial_episodes(config, ranks)
   statistics = None
-  # A checkpoint has them, and the first rank sends its own to the others.
+  # A checkpoint contains statistics; the first rank sends its own to others.
   needed = ranks.is_first and not config.checkpoint_to_load
   if needed and config.observation != 'image':
     keys = [x for x in config.observation_keys if x != 'image']

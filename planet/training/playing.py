@@ -204,8 +204,8 @@ class PlaNet(TrainedAgent):
     return [np.zeros(x.shape.as_list()) for x in self._memory]
 
   def _act(self, observation, states, deterministic):
-    # Planning takes all the time, with the default planner on a CPU as much
-    # for a batch at once, and equal seeds give equal plans row by row.
+    # Row by row, equal seeds give equal plans. On a CPU, the default planner
+    # would take as long for a batch at once, and planning takes all the time.
     rows = [self._plan(*x, deterministic) for x in zip(observation, states)]
     actions = self._to_actions(np.stack([x for x, _ in rows]))
     return actions, [x for _, x in rows]
@@ -230,7 +230,7 @@ class PlaNet(TrainedAgent):
       explorations = [x.exploration for x in config.train_collects.values()]
       scales = [x.scale for x in explorations if x]
       self._exploration = scales[0] if scales else 0.0
-      # Noise is added where its scale is fed.
+      # Decisions have no noise unless they feed its scale.
       self._scale = tf.placeholder_with_default(0.0, ())
       exploration = AttrDict(scale=self._scale, schedule=None)
       simulation = AttrDict(simulation, exploration=exploration)

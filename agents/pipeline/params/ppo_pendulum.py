@@ -176,7 +176,7 @@ def _define_explorers(cpanel, config, env):
       'num_workers': config.num_agents,
       'processes': cpanel['env_processes'],
     },
-    # The first to end, as in `agents.train_ppo`.
+    # The first episodes to end count, as in `agents.train_ppo`.
     train={
       'n_episodes': config.update_every,
       'quota': False,
