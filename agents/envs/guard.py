@@ -84,7 +84,8 @@ def check_image(image: Any, name: Any) -> np.ndarray:
 def check_number(value: Any, what: str, name: Any, when: str) -> Any:
   """Raise `EnvError` if a value is not one number; return it as one.
 
-  Numbers of types whose sums overflow soon become floats.
+  Numbers of types whose sums overflow soon become floats, as do fractions,
+  decimals, and integers of more than 64 bits, which NumPy keeps as objects.
 
   Args:
     value: Number or, as some environments return, an array of one number.
@@ -93,6 +94,9 @@ def check_number(value: Any, what: str, name: Any, when: str) -> Any:
     when: When it was returned, such as `in step 3`.
   """
   array = to_array(value)
+  if array.dtype.kind == 'O' and array.size == 1:
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+      array = np.array(float(array.item()))
   if array.size != 1 or array.dtype.kind not in _NUMBERS:
     raise errors.EnvError(
       f'Environment {name} returned {what} {_show(value)} {when}; return a '

@@ -1,5 +1,7 @@
 """One sentence about each mistake of an environment."""
 
+import decimal
+import fractions
 import functools
 import itertools
 import sys
@@ -279,6 +281,10 @@ def test_policies_of_other_actions(action, space):
     {1: np.float32(2)},
     {1: 3},
     {1: True},
+    {1: fractions.Fraction(3, 2)},
+    {1: decimal.Decimal('1.5')},
+    {1: 10**30},
+    {1: np.array(1.5, object)},
     {2: np.bool_(True)},
     {2: 1},
     {2: np.ones(1, bool)},
@@ -292,6 +298,8 @@ def test_unusual_values(transition):
   env.step(ZEROS)
   _, reward, done, _ = env.step(ZEROS)
   assert np.ndim(reward) == 0
+  assert np.asarray(reward).dtype.kind in 'fi'
+  assert reward == transition.get(1, 1.0)
   assert done is bool(np.all(transition.get(2, False)))
 
 
