@@ -16,6 +16,8 @@ from agents.envs import guard, images, interfaces, spaces
 def read(observation: Any, space: gymnasium.Space) -> Any:
   """Return an observation, or a batch, as arrays in the form of its space.
 
+  Parts that the space lacks are left out; no training reads them.
+
   Raises:
     ValueError: If it comes with an info or lacks parts of the space.
   """
@@ -167,15 +169,13 @@ def _parts(space):
 
 
 def _map(function, value, space):
-  """Apply a function to an array or to all arrays in dicts and tuples."""
-  parts: Any = getattr(space, 'spaces', None)
-  if isinstance(value, Mapping):
-    parts = parts if isinstance(parts, Mapping) else {}
-    return {k: _map(function, x, parts.get(k)) for k, x in value.items()}
-  # Some environments return vectors as tuples.
+  """Apply a function to the array of a space, or to those of all its parts."""
+  if isinstance(space, gymnasium.spaces.Dict):
+    return {k: _map(function, value[k], part) for k, part in _parts(space)}
   if isinstance(space, gymnasium.spaces.Tuple):
-    return tuple(_map(function, x, y) for x, y in zip(value, parts))
-  return function(value)
+    return tuple(_map(function, value[k], part) for k, part in _parts(space))
+  # `check_shape` refuses dictionaries where there should be an array.
+  return value if isinstance(value, Mapping) else function(value)
 
 
 def _count_rows(observation, space):
