@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import guard
+from agents.envs import guard, spaces
 from agents.envs.wrappers import Wrapper
 from agents.run import errors, files
 from agents.tools.wrappers import STEPS_OF_ACTION, to_32_bit
@@ -18,6 +18,8 @@ from agents.tools.wrappers import STEPS_OF_ACTION, to_32_bit
 ACTION_REPEAT = 'action_repeat'
 SIMULATOR_STEPS = 'simulator_steps'
 SCALARS = (ACTION_REPEAT, SIMULATOR_STEPS)
+# How far an applied action may be beyond the bounds of actions.
+_ROUNDING = 1e-3
 
 
 class CollectGymDataset(Wrapper):
@@ -127,6 +129,10 @@ class CollectGymDataset(Wrapper):
       return np.array(action)
     applied = np.array(guard.to_array(info['applied_action']))
     fits = applied.shape == np.shape(action) and applied.dtype.kind in 'biuf'
+    space = self._env.action_space
+    if fits and spaces.is_box(space):
+      low, high = space.low - _ROUNDING, space.high + _ROUNDING
+      fits = bool(((low <= applied) & (applied <= high)).all())
     if not fits or guard.not_finite(applied):
       raise errors.EnvError(
         f'Environment {guard.find_name(self._env)} gives '

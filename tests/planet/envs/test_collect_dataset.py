@@ -88,7 +88,7 @@ def test_plain_observations(tmp_path, blocking):
 
 
 @pytest.mark.parametrize(
-  'applied', [np.zeros(2), 0.5, None, 'left', [np.nan], [[1], [1, 2]]]
+  'applied', [np.zeros(2), 0.5, None, 'left', [np.nan], [5.0], [[1], [1, 2]]]
 )
 def test_applied_actions_that_are_none(applied, tmp_path):
   """Environments of users may call other things by this name."""
