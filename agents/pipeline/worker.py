@@ -149,14 +149,16 @@ class Worker:
   def _check(self, observation):
     """Return a dict from path to array; refuse infinity and NaN.
 
-    Arrays have the kind of number of their space: the first one, which may
-    happen to be whole, decides which numbers a memory can hold.
+    Leaves out parts that the space lacks, which no agent observes. Arrays have
+    the kind of number of their space: the first one, which may happen to be
+    whole, decides which numbers a memory can hold.
     """
     flat = flatten(observation)
+    flat = {path: flat[path] for path in self._dtypes}
     for path, value in flat.items():
       if value.dtype.kind == 'f':
         guard.check_finite(value, f'observation {path}', self._name)
-      dtype = self._dtypes.get(path, value.dtype)
+      dtype = self._dtypes[path]
       if value.dtype.kind == dtype.kind and value.itemsize >= dtype.itemsize:
         continue
       flat[path] = value.astype(dtype)

@@ -115,6 +115,26 @@ def test_observation_that_is_not_of_its_space(monkeypatch):
     observe(monkeypatch, space, [0, 1], [0.5, 1])
 
 
+def test_parts_that_are_not_declared(monkeypatch):
+  """No agent observes them, so they may be anything."""
+  box = BOX(-1, 1, (2,), np.float32)
+  space = gymnasium.spaces.Dict(arm=gymnasium.spaces.Dict(agent=box), agent=box)
+  value = np.float32([0, 1])
+  observation = {
+    'agent': value,
+    'arm': {'agent': value, 'map': None},
+    'depth': np.full(3, np.inf),
+  }
+  made = adapters.adapt(Varying(space, observation, observation))
+  monkeypatch.setattr(env_config, 'make', lambda *_: made)
+  env = worker.Worker({'name': 'mine'})
+  assert sorted(env.reset()) == ['agent', 'arm/agent']
+  assert sorted(env.step({'agent': value})[3]['final']) == [
+    'agent',
+    'arm/agent',
+  ]
+
+
 def test_state_before_the_first_episode():
   """The seed still decides about it."""
   env = {'name': 'Pendulum-v1'}
