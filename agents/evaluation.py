@@ -415,7 +415,7 @@ def _try_episode(policy, env, name, deterministic):
     )
     _check_action(action, env.action_space, name)
     observation, reward, done, info = env.step(action)
-    if info.get('step_error'):
+    if guard.has_failed(info):
       return None
     guard.check_finite(reward, 'reward', name)
     return_ += float(reward)

@@ -2,7 +2,7 @@
 
 import contextlib
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -174,6 +174,15 @@ def check_rewards(values: Any, count: int, name: Any) -> None:
       f'compute_reward of environment {name} returns a reward that is {kind}; '
       'return finite numbers.'
     )
+
+
+def has_failed(info: Mapping[str, Any]) -> bool:
+  """Return whether an info says by `step_error` that its step failed.
+
+  Environments may call other numbers so, such as an error in position.
+  """
+  value = info.get('step_error')
+  return isinstance(value, bool | np.bool_ | int | str) and bool(value)
 
 
 def to_array(value: Any) -> np.ndarray:

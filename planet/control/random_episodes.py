@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from agents.envs import guard
 from agents.run import stopping
 from planet.envs.collect_dataset import CollectGymDataset
 
@@ -44,7 +45,7 @@ def random_episodes(
         stopping.check()
         _, _, done, info = env.step(env.action_space.sample())
       # Replay episodes with a failed step.
-      if not info.get('step_error'):
+      if not guard.has_failed(info):
         count += 1
         if outdir is None:
           episodes.append(info['episode'])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import batch_env, video
+from agents.envs import batch_env, guard, video
 from agents.run import progress, stopping
 from agents.tools import nested
 from agents.tools import simulate as simulate_batch
@@ -176,7 +176,7 @@ class WatchedEnv(batch_env.VectorEnv):
       '' if last else f'{self.name}, step {self._steps} of {self.duration}'
     )
     observ, reward, done, infos = super().step(actions)
-    self.failed = np.array([bool(x.get('step_error')) for x in infos])
+    self.failed = np.array([guard.has_failed(x) for x in infos])
     if self.failed.any():
       logging.getLogger(__name__).warning(
         'A step of %s failed; the episode is dropped.', self.name

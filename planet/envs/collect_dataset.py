@@ -96,7 +96,7 @@ class CollectGymDataset(Wrapper):
       episode = _stack(self._episode, self._dtypes)
       if not self._outdir:
         info = dict(info, episode=episode)
-      elif info.get('step_error'):
+      elif guard.has_failed(info):
         print('Discarded an episode because one of its steps failed.')
       else:
         name = None

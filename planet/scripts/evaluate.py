@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agents.envs import video
+from agents.envs import guard, video
 from agents.run import (
   entry,
   errors,
@@ -188,7 +188,7 @@ def _try_episode(agent, env, bar, overview, action_repeat):
     stopping.check()
     action, _ = agent.predict(observ, deterministic=True)
     observ, reward, done, info = env.step(action)
-    if info.get('step_error'):
+    if guard.has_failed(info):
       return None
     above = getattr(env, 'overview', None) if overview else None
     caption = info.get('caption')

@@ -17,6 +17,7 @@ from agents.envs import (
   batch_env,
   contract,
   declared,
+  guard,
   spaces,
   vector,
   wrappers,
@@ -248,6 +249,25 @@ def test_failed_steps_during_evaluation():
   env = Scripted({}, BOX)
   env.step = lambda action: (BOX.sample(), 1.0, True, next(infos))
   assert evaluation.evaluate(Still(), env, episodes=2).returns == [1, 1]
+
+
+@pytest.mark.parametrize(
+  'value, failed',
+  [
+    (True, True),
+    (np.True_, True),
+    ('lost', True),
+    (False, False),
+    ('', False),
+    (None, False),
+    (0.03, False),
+    (np.float32(0.03), False),
+    (np.ones(2), False),
+  ],
+)
+def test_what_says_that_a_step_failed(value, failed):
+  """Environments may call the error of their controller so."""
+  assert guard.has_failed({'step_error': value}) is failed
 
 
 @pytest.mark.parametrize(
