@@ -217,9 +217,25 @@ def _list_globals(code):
 
 
 def _checksum(parts):
-  # Addresses differ in another process.
-  text = re.sub(' at 0x[0-9a-f]+', '', repr(parts))
+  # Addresses differ in another process, as does the order of sets.
+  text = re.sub(' at 0x[0-9a-f]+', '', repr(_in_order(parts)))
   return f'-{zlib.crc32(text.encode()):08x}'
+
+
+def _in_order(value):
+  """Return a value with lists in place of sets, except for those of numbers.
+
+  Those are in the same order in every process, and in names of earlier runs.
+  """
+  if isinstance(value, (set, frozenset)):
+    if all(isinstance(x, numbers.Number) for x in value):
+      return value
+    return sorted(map(_in_order, value), key=repr)
+  if type(value) in (list, tuple):
+    return type(value)(map(_in_order, value))
+  if type(value) is dict:
+    return {key: _in_order(item) for key, item in value.items()}
+  return value
 
 
 def _list_code(code):
@@ -357,8 +373,8 @@ def _refusal(name):
 def to_plain(value: Any) -> Any:
   """Convert a value to built-in types that any YAML reader loads safely.
 
-  Functions and classes become `{reference: 'module:qualname'}`, tuples become
-  lists, and unknown objects become strings.
+  Functions and classes become `{reference: 'module:qualname'}`, tuples and sets
+  become lists, and unknown objects become strings.
   """
   if value is None or isinstance(value, bool):
     return value
@@ -375,7 +391,9 @@ def to_plain(value: Any) -> Any:
     return to_plain(value.tolist())
   if isinstance(value, dict):
     return {str(key): to_plain(item) for key, item in dict.items(value)}
-  if isinstance(value, (list, tuple, set)):
+  if isinstance(value, (set, frozenset)):
+    value = list(_in_order(value))
+  if isinstance(value, (list, tuple)):
     return [to_plain(item) for item in value]
   if callable(value):
     return {'reference': name_of(value)}

@@ -3,7 +3,9 @@
 import collections
 import enum
 import functools
+import os
 import re
+import subprocess
 import sys
 import types
 
@@ -163,6 +165,39 @@ def returns(value):
 def test_what_a_function_does_is_part_of_its_name(value, same, other):
   assert references.name_of(value) == references.name_of(same)
   assert references.name_of(value) != references.name_of(other)
+
+
+def test_sets():
+  """A repeated command finds the run, whatever the order of texts in sets."""
+  text = """if 1:
+    from agents.run import references
+    KNOWN = {'push', 'pull', 'lift', 'turn'}
+    inside = {('push', 1), ('pull', 2), ('lift', 3)}
+    functions = (
+      lambda x: x in {'push', 'pull', 'lift', 'turn'},
+      lambda x: x in KNOWN,
+      (lambda given: lambda x: x in given)([inside, {'a': inside}]),
+      lambda x=frozenset(KNOWN): x,
+    )
+    print([references.name_of(x) for x in functions])
+    print(references.to_plain({'kinds': KNOWN, 'pairs': frozenset(inside)}))
+  """
+  command = [sys.executable, '-c', text]
+  one, other = (
+    subprocess.run(
+      command,
+      env={**os.environ, 'PYTHONHASHSEED': seed},
+      check=True,
+      capture_output=True,
+      text=True,
+    ).stdout
+    for seed in '01'
+  )
+  assert one == other
+  assert "['lift', 'pull', 'push', 'turn']" in one
+  # Those of numbers keep the names that they have in earlier runs.
+  assert references._in_order({8, 1}) == {8, 1}
+  assert references.to_plain({8, 1}) == list({8, 1})
 
 
 def test_values():
