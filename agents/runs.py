@@ -62,7 +62,12 @@ def claim(
       argument, including the configuration, does not fit the stored run.
     EnvError: If the environment makes a mistake, see `agents.check_env`.
   """
-  logdir = files.absolute(logdir) if logdir else None
+  if logdir == '':
+    raise errors.UsageError(
+      'The logdir is empty; give the path of a folder, or omit it to save '
+      'nothing.'
+    )
+  logdir = None if logdir is None else files.absolute(logdir)
   path = logdir if logdir and folder.is_run(logdir) else None
   is_named = bool(name)
   if path and not name:

@@ -53,6 +53,11 @@ def test_new_run(tmp_path):
   assert runs.prepare('default', SMALL).logdir is None
 
 
+def test_folder_without_a_name():
+  """As of `--logdir=$LOGDIR`, which would save nothing."""
+  assert 'logdir is empty; give the path' in refuse(prepare, '')
+
+
 def own_config():
   config = configs.pybullet_pendulum()
   config.update(num_agents=2, network=networks.feed_forward_gaussian)
