@@ -218,7 +218,7 @@ def _list_globals(code):
 
 def _checksum(parts):
   # Addresses differ in another process, as does the order of sets.
-  text = re.sub(' at 0x[0-9a-f]+', '', repr(_in_order(parts)))
+  text = re.sub(' at 0x[0-9a-fA-F]+', '', repr(_in_order(parts)))
   return f'-{zlib.crc32(text.encode()):08x}'
 
 

@@ -160,6 +160,12 @@ def returns(value):
     (returns(1), returns(1), returns(2)),
     (returns(print), returns(print), returns(len)),
     (returns(lambda: 1), returns(lambda: 1), returns(lambda: 2)),
+    (
+      # NumPy writes their addresses in capitals.
+      returns(np.random.RandomState(0)),
+      returns(np.random.RandomState(0)),
+      returns(np.random.default_rng(0)),
+    ),
   ],
 )
 def test_what_a_function_does_is_part_of_its_name(value, same, other):
