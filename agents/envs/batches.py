@@ -23,7 +23,14 @@ def read(observation: Any, space: gymnasium.Space) -> Any:
   """
   check_alone(observation, space)
   _check_parts(observation, space)
-  return _map(guard.to_array, observation, space)
+  return _map(guard.to_array, _pick_declared(observation, space), space)
+
+
+def _pick_declared(value, space):
+  """Drop entries of dictionaries that the space lacks."""
+  if not isinstance(space, gymnasium.spaces.Dict):
+    return value
+  return {k: _pick_declared(value[k], part) for k, part in _parts(space)}
 
 
 def check(observation: Any, space: gymnasium.Space) -> int | None:
@@ -169,13 +176,15 @@ def _parts(space):
 
 
 def _map(function, value, space):
-  """Apply a function to the array of a space, or to those of all its parts."""
-  if isinstance(space, gymnasium.spaces.Dict):
-    return {k: _map(function, value[k], part) for k, part in _parts(space)}
+  """Apply a function to an array or to all arrays in dicts and tuples."""
+  parts: Any = getattr(space, 'spaces', None)
+  if isinstance(value, Mapping):
+    parts = parts if isinstance(parts, Mapping) else {}
+    return {k: _map(function, x, parts.get(k)) for k, x in value.items()}
+  # Some environments return vectors as tuples.
   if isinstance(space, gymnasium.spaces.Tuple):
-    return tuple(_map(function, value[k], part) for k, part in _parts(space))
-  # `check_shape` refuses dictionaries where there should be an array.
-  return value if isinstance(value, Mapping) else function(value)
+    return tuple(_map(function, x, y) for x, y in zip(value, parts))
+  return function(value)
 
 
 def _count_rows(observation, space):
