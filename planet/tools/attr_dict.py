@@ -39,3 +39,7 @@ class AttrDict(attr_dict.AttrDict):
   def __delitem__(self, key):
     self._check_write(key)
     super().__delitem__(key)
+
+  def get(self, key: Any, default: Any = None) -> Any:
+    """Return a value or the default; `dict.get` takes no keywords."""
+    return super().get(key, default)
