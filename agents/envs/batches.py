@@ -22,15 +22,7 @@ def read(observation: Any, space: gymnasium.Space) -> Any:
     ValueError: If it comes with an info or lacks parts of the space.
   """
   check_alone(observation, space)
-  _check_parts(observation, space)
-  return _map(guard.to_array, _pick_declared(observation, space), space)
-
-
-def _pick_declared(value, space):
-  """Drop entries of dictionaries that the space lacks."""
-  if not isinstance(space, gymnasium.spaces.Dict):
-    return value
-  return {k: _pick_declared(value[k], part) for k, part in _parts(space)}
+  return _map(guard.to_array, _pick_parts(observation, space), space)
 
 
 def check(observation: Any, space: gymnasium.Space) -> int | None:
@@ -109,8 +101,8 @@ def check_alone(observation: Any, space: Any) -> None:
     )
 
 
-def _check_parts(value, space):
-  """Raise a ValueError unless a dict or tuple has the parts of its space."""
+def _pick_parts(value, space):
+  """Return the parts that a space has; raise a ValueError if one is missing."""
   if isinstance(space, gymnasium.spaces.Dict):
     if not isinstance(value, Mapping) or not set(space) <= set(value):
       found = sorted(value) if isinstance(value, Mapping) else np.shape(value)
@@ -118,16 +110,15 @@ def _check_parts(value, space):
         f'The observation must be a dictionary with {", ".join(space)}, as in '
         f'the training, not {found}.'
       )
-  elif isinstance(space, gymnasium.spaces.Tuple):
+    return {key: _pick_parts(value[key], part) for key, part in _parts(space)}
+  if isinstance(space, gymnasium.spaces.Tuple):
     if not isinstance(value, (tuple, list)) or len(value) != len(space):
       raise ValueError(
         f'The observation must be a tuple of {len(space)} parts, as in the '
         f'training, not {value!r:.80}.'
       )
-  else:
-    return
-  for key, part in _parts(space):
-    _check_parts(value[key], part)
+    return tuple(_pick_parts(value[key], part) for key, part in _parts(space))
+  return value
 
 
 def _check_finite(value):

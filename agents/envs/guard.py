@@ -177,12 +177,12 @@ def check_rewards(values: Any, count: int, name: Any) -> None:
 
 
 def has_failed(info: Mapping[str, Any]) -> bool:
-  """Return whether an info says by `step_error` that its step failed.
+  """Return whether an info has `step_error`, as True or text: the step failed.
 
-  Environments may call other numbers so, such as an error in position.
+  Numbers do not: environments may report the error of a controller by this name.
   """
   value = info.get('step_error')
-  return isinstance(value, bool | np.bool_ | int | str) and bool(value)
+  return isinstance(value, bool | np.bool_ | str) and bool(value)
 
 
 def to_array(value: Any) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Observations that are given to an agent."""
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -24,3 +25,10 @@ def test_parts_that_no_training_reads(rows):
   with pytest.raises(ValueError, match='is NaN'):
     bad = batches.read({**observation, 'arm': value * np.nan}, SPACE)
     batches.check(bad, SPACE)
+
+
+def test_parts_within_a_tuple():
+  space = gymnasium.spaces.Tuple([SPACE['cup'], BOX])
+  cup = {'x': np.zeros(2), 'depth': np.full(5, np.inf)}
+  found = batches.read((cup, [0, 1]), space)
+  assert list(found[0]) == ['x'] and batches.check(found, space) is None

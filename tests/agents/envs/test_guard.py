@@ -260,13 +260,14 @@ def test_failed_steps_during_evaluation():
     (False, False),
     ('', False),
     (None, False),
+    (3, False),
     (0.03, False),
     (np.float32(0.03), False),
     (np.ones(2), False),
   ],
 )
 def test_what_says_that_a_step_failed(value, failed):
-  """Environments may call the error of their controller so."""
+  """Environments may report the error of their controller by this name."""
   assert guard.has_failed({'step_error': value}) is failed
 
 
