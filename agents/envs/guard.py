@@ -177,9 +177,9 @@ def check_rewards(values: Any, count: int, name: Any) -> None:
 
 
 def has_failed(info: Mapping[str, Any]) -> bool:
-  """Return whether an info has `step_error`, as True or text: the step failed.
+  """Return whether `step_error` in an info is True or text: the step failed.
 
-  Numbers do not: environments may report the error of a controller by this name.
+  A number does not count: environments may call the error of a controller so.
   """
   value = info.get('step_error')
   return isinstance(value, bool | np.bool_ | str) and bool(value)

@@ -223,9 +223,10 @@ def _checksum(parts):
 
 
 def _in_order(value):
-  """Return a value with lists in place of sets, except for those of numbers.
+  """Return a value with sorted lists in place of sets.
 
-  Those are in the same order in every process, and in names of earlier runs.
+  Sets of numbers stay: they have the same order in every process, and the names
+  in earlier runs depend on it.
   """
   if isinstance(value, (set, frozenset)):
     if all(isinstance(x, numbers.Number) for x in value):
