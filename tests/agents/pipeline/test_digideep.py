@@ -43,7 +43,11 @@ def test_ddpg():
   policy = tree['agents']['agent']['policy']['args']
   assert policy['gamma'] == 0.9 and policy['polyak'] == 0.01
   assert policy['actor_rate'] == 0.002 and policy['critic_rate'] == 0.003
+  memory = tree['memory']['train']['args']
+  assert memory['chunk_sample_len'] == 5 and memory['buffer_chunk_len'] == 50
+  assert tree['agents']['agent']['sampler']['args']['batch_size'] == 16
   args = tree['agents']['agent']['args']
+  assert args['n_update'] == 4 and args['observation_key'] == 'agent'
   assert args['noise'] == {'mu': 0, 'theta': 0.15, 'sigma': 0.3}
   # Seen through the wrapper that scales actions.
   assert args['action_space']['lim'] == [[-1], [1]]
