@@ -81,6 +81,8 @@ class Style:
 def find_runs(folders: Iterable[str], *names: str) -> list[str]:
   """Return the folders at or below some folders that hold all named files.
 
+  A folder that lies in several of them is there once, so it counts as one seed.
+
   Raises:
     UsageError: If one of the folders does not exist.
   """
@@ -91,10 +93,12 @@ def find_runs(folders: Iterable[str], *names: str) -> list[str]:
         f'There is no file or folder {place}; check the path.'
       )
   return sorted(
-    place
-    for folder in places
-    for place, _, found in os.walk(folder)
-    if set(names) <= set(found)
+    {
+      os.path.normpath(place)
+      for folder in places
+      for place, _, found in os.walk(folder)
+      if set(names) <= set(found)
+    }
   )
 
 

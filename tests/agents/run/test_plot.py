@@ -51,6 +51,15 @@ def test_folders_that_do_not_exist(tmp_path):
     plot.find_runs([str(tmp_path / 'a'), str(tmp_path / 'b')], 'scores.csv')
 
 
+def test_folders_given_twice(tmp_path):
+  """A run counts as one seed, also if a folder above it is named, too."""
+  run = tmp_path / 'a'
+  run.mkdir()
+  (run / 'scores.csv').touch()
+  given = [str(tmp_path), f'{run}/', f'{tmp_path}/./a']
+  assert plot.find_runs(given, 'scores.csv') == [str(run)]
+
+
 def test_points():
   """Sorted; repetitions are averaged, and what is not finite is left out."""
   x, y = plot.make_points([3, 1, 3, 2, np.nan], [1, 5, 3, np.inf, 2])
