@@ -10,7 +10,6 @@ from agents.tools.tf1 import tf
 
 # Name scope of the variables of optimizers that belong to no other variable.
 OPTIMIZER = 'optimizer'
-_KEEP = 5
 
 
 class Saver(tf.train.Saver):
@@ -34,7 +33,8 @@ class Saver(tf.train.Saver):
 
     Lists the folder, because the file `checkpoint` may name other ones.
     """
-    self.recover_last_checkpoints(checkpoint.list_variables(folder)[-_KEEP:])
+    paths = checkpoint.list_variables(folder)
+    self.recover_last_checkpoints(paths[-self.saver_def.max_to_keep :])
 
   def restore(self, sess: tf.Session, save_path: str) -> None:
     """Restore the values of the variables from a checkpoint.
@@ -47,9 +47,14 @@ class Saver(tf.train.Saver):
       UsageError: If the checkpoint is damaged or lacks these variables.
     """
     try:
-      if not self._restore_released(sess, save_path):
+      reader = tf.train.NewCheckpointReader(save_path)
+      stored = reader.get_variable_to_shape_map()
+      names = released.find_names(stored)
+      if names:
+        self._restore_released(sess, reader, names)
+      else:
         super().restore(sess, save_path)
-        self._check_shapes(save_path)
+        self._check_shapes(stored)
     except (tf.errors.DataLossError, tf.errors.OutOfRangeError) as error:
       raise errors.UsageError(
         f'The checkpoint {save_path} is damaged ({_find_cause(error)}); move '
@@ -66,12 +71,8 @@ class Saver(tf.train.Saver):
         'and settings that wrote it.'
       ) from None
 
-  def _restore_released(self, sess, path):
-    """Restore a checkpoint of the original PPO; return whether it is one."""
-    reader = tf.train.NewCheckpointReader(path)
-    names = released.find_names(reader.get_variable_to_shape_map())
-    if not names:
-      return False
+  def _restore_released(self, sess, reader, names):
+    """Restore a checkpoint of the original PPO, with its names by ours."""
     needed = r'(network/(?!.*/Adam)|normalize_|global_step$).*'
     for variable in self._var_list:
       name = variable.op.name
@@ -81,14 +82,12 @@ class Saver(tf.train.Saver):
         variable.load(value.astype(variable.dtype.as_numpy_dtype), sess)
       elif re.match(needed, name):
         raise ValueError(f'Key {name} not found')
-    return True
 
-  def _check_shapes(self, path):
+  def _check_shapes(self, stored):
     """Check those of weights, as restoring does not.
 
     Memories of episodes depend on the number of processes.
     """
-    stored = tf.train.NewCheckpointReader(path).get_variable_to_shape_map()
     named = self._var_list
     if not isinstance(named, dict):
       named = {x.op.name: x for x in named}

@@ -210,6 +210,16 @@ def test_damaged_score(tmp_path, text):
     checkpoint.read_best_score(str(tmp_path))
 
 
+def test_as_many_are_kept_after_a_restart(tmp_path):
+  _, saver = save_variables(tmp_path, range(7), max_to_keep=7)
+  saver.continue_in(str(tmp_path))
+  with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    saver.save(sess, str(tmp_path / 'model.ckpt'), 7)
+  found = checkpoint.list_variables(str(tmp_path))
+  assert [int(x.rpartition('-')[2]) for x in found] == list(range(1, 8))
+
+
 def test_others_files_are_not_deleted(tmp_path):
   """Whatever the file `checkpoint` says; old ones of the run are."""
   precious = tmp_path / 'model.ckpt-9.index'
@@ -244,12 +254,12 @@ def test_nothing_is_left_of_what_cannot_be_saved(tmp_path, monkeypatch):
   assert not list(tmp_path.glob('*tempstate*'))
 
 
-def save_variables(folder, steps):
+def save_variables(folder, steps, **kwargs):
   """Checkpoints of TensorFlow; returns a variable and the saver."""
   variable = tf.get_variable('x', (3, 5), tf.int32, tf.ones_initializer())
   tf.get_variable('text', initializer=tf.constant(['some', 'words']))
   tf.get_variable('empty', (0, 3))
-  saver = utility.define_saver()
+  saver = utility.define_saver(**kwargs)
   with tf.Session() as sess:
     sess.run(tf.global_variables_initializer())
     for step in steps:
