@@ -362,11 +362,11 @@ def evaluate(
   own = not adapters.is_environment(env)
   made = policy.make_env() if env is None else to_gymnasium(env)
   name = guard.find_name(made) if env is None else adapters.name_of(env)
-  adapted = policy._adapt(made) if isinstance(policy, TrainedAgent) else made
-  guarded = wrappers.Guard(adapted, name)
-  if seed is not None:
-    guarded.seed(seed)
   try:
+    adapted = policy._adapt(made) if isinstance(policy, TrainedAgent) else made
+    guarded = wrappers.Guard(adapted, name)
+    if seed is not None:
+      guarded.seed(seed)
     played = [
       _play(policy, guarded, name, deterministic) for _ in range(int(episodes))
     ]

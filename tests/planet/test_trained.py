@@ -38,6 +38,7 @@ def test_environments_of_ones_own(logdir):
   class Env(gymnasium.Env):
     observation_space = gymnasium.spaces.Box(0, 255, (32, 32, 3), np.uint8)
     render_mode = 'rgb_array'
+    closed = False
 
     def __init__(self, size):
       self.action_space = gymnasium.spaces.Box(2, 4, (size,))
@@ -54,12 +55,17 @@ def test_environments_of_ones_own(logdir):
     def render(self):
       return np.zeros((32, 32, 3), np.uint8)
 
+    def close(self):
+      self.closed = True
+
   env = Env(5)
   with planet.load(logdir) as agent:
     assert planet.evaluate(agent, env, episodes=1).lengths == [20]
     assert len(env.actions) == 1000
+    wrong = Env(4)
     with pytest.raises(ValueError, match=r'action has shape \(4,\)'):
-      planet.evaluate(agent, Env(4), episodes=1)
+      planet.evaluate(agent, lambda: wrong, episodes=1)
+    assert wrong.closed
     agent._config = agent._config.replace(tasks=2 * agent._config.tasks)
     assert planet.evaluate(agent, Env(4), episodes=1).lengths == [20]
     short = gymnasium.wrappers.TimeLimit(agent.make_env(), 5)
