@@ -18,6 +18,11 @@ from agents.run import checkpoint, errors, files
 _PREFIX = 'checkpoint-'
 
 
+def name_of(epoch: int) -> str:
+  """Return the name of the checkpoint of an epoch."""
+  return f'{_PREFIX}{epoch}'
+
+
 def open_folder(session: str, comm: Any) -> checkpoint.Checkpoints:
   """Return an object that reads and writes the checkpoints of a session."""
   parent = os.path.join(session, 'checkpoints')
@@ -74,7 +79,7 @@ def find_checkpoint(
   found = checkpoint.list_folders(parent, _PREFIX).get(name, path)
   damage = checkpoint.find_damage(found)
   if damage:
-    whole = [f'{_PREFIX}{x}' for x in list_checkpoints(session)]
+    whole = map(name_of, list_checkpoints(session))
     raise errors.UsageError(
       f'Checkpoint {path} is incomplete: {damage}. Complete checkpoints: '
       f'{", ".join(whole) or "none"}.'

@@ -423,10 +423,9 @@ class Session:
       if memories is not None:
         checkpoint.write_tree(os.path.join(new, f'memory{rank}'), memories)
 
-    name, sess = f'checkpoint-{index}', self.tf_session()
-    path = self._checkpoints.save(
-      name, states, sess, write, keep, f'checkpoint-{best}'
-    )
+    name, sess = checkpoints.name_of(index), self.tf_session()
+    also = None if best is None else checkpoints.name_of(best)
+    path = self._checkpoints.save(name, states, sess, write, keep, also)
     if self.path and memories is not None:
       checkpoints.remove_memories(self.path, path)
 
