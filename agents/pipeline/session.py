@@ -130,15 +130,16 @@ class Threads(schema.Settings):
 
 # Keys of a cpanel that can always be null, for no limit.
 _NULLABLE = 'max_exec_time', 'max_exec_iter'
-# Flags of which only one can be given.
-_EXCLUSIVE = (
-  'play resume custom',
-  'create_session_only load_checkpoint',
-  'create_session_only dry_run',
-  'create_session_only play',
-  'load_checkpoint params',
-  'load_checkpoint cpanel',
-)
+_KEPT = ' Sessions keep their parameters; change them with --repeal.'
+# Flags of which only one can be given, and what to do instead.
+_EXCLUSIVE = {
+  'play resume custom': '',
+  'create_session_only load_checkpoint': '',
+  'create_session_only dry_run': '',
+  'create_session_only play': '',
+  'load_checkpoint params': _KEPT,
+  'load_checkpoint cpanel': _KEPT,
+}
 # Nodes of a parameter tree; the last ones are those of `params.yaml`.
 _NODES = dict.fromkeys(
   ('runner', 'tf', 'env', 'memory', 'agents', 'explorer')
@@ -540,13 +541,12 @@ def parse_args(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _check_combination(args):
-  for names in _EXCLUSIVE:
+  for names, instead in _EXCLUSIVE.items():
     given = [x for x in names.split() if getattr(args, x)]
     if len(given) > 1:
       both = ' and '.join(f'--{x.replace("_", "-")}' for x in given)
       raise errors.UsageError(
-        f'Flags {both} exclude each other; use only one. Sessions keep their '
-        'parameters; change them with --repeal.'
+        f'Flags {both} exclude each other; use only one.{instead}'
       )
   if args.load_checkpoint and not (args.play or args.resume or args.custom):
     raise errors.UsageError(

@@ -33,7 +33,7 @@ def test_what_goes_together(argv):
     (['--load-checkpoint', 'x'], 'add one of --resume'),
     (['--load-checkpoint', 'x', '--resume', '--play'], '--play and --resume'),
     ([*TOY, '--resume'], 'add --load-checkpoint'),
-    ([*TOY, '--create-session-only', '--play'], 'exclude each other'),
+    ([*TOY, '--create-session-only', '--play'], 'use only one.$'),
     ([*TOY, '--create-session-only', '--dry-run'], 'exclude each other'),
     ([*TOY, '--load-checkpoint', 'x', '--resume'], '--repeal'),
     ([*TOY, '--cpanel', '{'], 'is not valid YAML'),
