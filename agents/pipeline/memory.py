@@ -55,10 +55,10 @@ class RingMemory(base.MemoryBase):
     called = f'exclude_keys of memory {mode!r}'
     self._exclude = schema.convert(list[str], exclude_keys, called)
     self.capacity = self._find_capacity()
-    if self.capacity < self._steps + overrun:
+    if self.capacity < self._steps + self._overrun:
       raise errors.UsageError(
-        f'A memory of {buffer_chunk_len} chunks of {chunk_sample_len} steps '
-        f'has no room for the overrun of {overrun}; raise buffer_chunk_len.'
+        f'A memory of {self._chunks} chunks of {self._steps} steps has no room '
+        f'for the overrun of {self._overrun}; raise buffer_chunk_len.'
       )
     self._kept: dict[str, bool] = {}
     self.clear()
