@@ -29,8 +29,8 @@ def train(
     results: Folder of all results.
 
   Raises:
-    UsageError: If the entry has no reference file, the path no original, or
-      the original fails.
+    UsageError: If the entry has no reference file, or the path no original.
+    Failure: If the original fails.
   """
   if not entry.has_original:
     raise errors.UsageError(f'{entry.name} has no original to train.')
@@ -62,7 +62,7 @@ def train(
   if stopping.requested():
     print('Stopped; its curve ends here. Repeat the command to start over.')
   elif process.returncode:
-    raise errors.UsageError(
+    raise errors.Failure(
       f'The original ended with exit code {process.returncode}; see its output '
       'above.'
     )

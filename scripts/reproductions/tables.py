@@ -240,7 +240,7 @@ def show(entry: Entry, outcomes: Sequence[intervals.Outcome]) -> str:
 
   Args:
     entry: Entry of the outcomes.
-    outcomes: One per seed, with NaN for numbers not measured.
+    outcomes: One per seed, with infinity or NaN for numbers not measured.
   """
   numbers = [x.number for x in outcomes]
   if entry.bar.in_steps:

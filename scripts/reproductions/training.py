@@ -90,8 +90,8 @@ def train(trial: Trial) -> None:
   """Train until the run is complete; resume a stopped run.
 
   Raises:
-    UsageError: If another process or command trains here, or the program
-      fails.
+    UsageError: If another process or command trains here.
+    Failure: If the program fails.
     StopRequested: If the user asks to stop.
   """
   entry, seed = trial.entry, trial.seed
@@ -108,7 +108,9 @@ def train(trial: Trial) -> None:
     before = fill(entry.before, seed, trial.run)
     if before and not os.path.exists(before[-1]):
       print(shlex.join(before), flush=True)
-      subprocess.run(machine.resolve(before), env=_environ(), check=True)
+      code = subprocess.call(machine.resolve(before), env=_environ())
+      if code:
+        raise _failure(before, code)
     record.update(command=trial.shown, complete=False)
     record.pop('evaluation', None)
     command = entry.command(seed, trial.run)
@@ -116,10 +118,14 @@ def train(trial: Trial) -> None:
     code = _run_once(trial, record, command)
   stopping.check()
   if not record['complete']:
-    raise errors.UsageError(
-      f'{shlex.join(command)} ended with exit code {code}; see its output '
-      'above. Repeat the command to resume.'
-    )
+    raise _failure(command, code)
+
+
+def _failure(command, code):
+  return errors.Failure(
+    f'{shlex.join(command)} ended with exit code {code}; see its output above. '
+    'Repeat the command to resume.'
+  )
 
 
 def _run_once(trial, record, command):

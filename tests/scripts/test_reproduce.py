@@ -259,7 +259,7 @@ def test_what_a_training_needs_is_made_once(toy, tmp_path, capfd):
     flags=f'{toy.flags} --fail=3 --needs={{parent}}/made.txt',
     before=f'python -c "{code}" {{parent}}/made.txt',
   )
-  with pytest.raises(errors.UsageError, match='ended with exit code 7'):
+  with pytest.raises(errors.Failure, match='ended with exit code 7'):
     training.train(Trial(entry, 0, str(tmp_path)))
   trial = Trial(entry, 0, str(tmp_path))
   training.train(trial)
@@ -267,6 +267,15 @@ def test_what_a_training_needs_is_made_once(toy, tmp_path, capfd):
   with open(os.path.join(trial.folder, 'made.txt')) as file_:
     assert file_.read() == 'made'
   assert '--needs=./made.txt' in entry.command(0, 'RUN')
+
+
+def test_what_a_training_needs_cannot_be_made(toy, tmp_path):
+  before = 'python -c "raise SystemExit(7)" {parent}/made.txt'
+  entry = dataclasses.replace(toy, before=before)
+  trial = Trial(entry, 0, str(tmp_path))
+  with pytest.raises(errors.Failure, match='ended with exit code 7'):
+    training.train(trial)
+  assert not os.path.exists(trial.run)
 
 
 def test_file_of_demonstrations(tmp_path):
@@ -280,7 +289,7 @@ def test_file_of_demonstrations(tmp_path):
 def test_failure_is_no_result(toy, tmp_path, capfd):
   broken = dataclasses.replace(toy, flags=f'{toy.flags} --fail=3')
   trial = Trial(broken, 0, str(tmp_path))
-  with pytest.raises(errors.UsageError, match='ended with exit code 7'):
+  with pytest.raises(errors.Failure, match='ended with exit code 7'):
     training.train(trial)
   assert not trial.read()['complete']
   assert len(curves.read_run(toy, trial.run)[0]) == 3
