@@ -9,7 +9,10 @@ import numpy as np
 if typing.TYPE_CHECKING:
   import carla
 
+# Degrees of a turn that no driver takes.
 _U_TURN = 150.0
+# Meters between samples of a lane.
+_SPACING = 1.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,16 +63,15 @@ class Lanes:
 
   Args:
     road_map: `carla.Map`.
-    spacing: Meters between samples.
   """
 
-  def __init__(self, road_map: 'carla.Map', spacing: float = 1.0):
+  def __init__(self, road_map: 'carla.Map'):
     self._numbers: dict[tuple[int, ...], int] = {}
     self.all: list[Lane] = []
     pairs = road_map.get_topology()
     for begin, end in pairs:
       for waypoint in (begin, end):
-        self._add(waypoint, spacing)
+        self._add(waypoint)
     self.following: list[list[int]] = [[] for _ in self.all]
     for begin, end in pairs:
       first, second = self.number(begin), self.number(end)
@@ -115,11 +117,11 @@ class Lanes:
     """Total length in meters of all lanes outside of junctions."""
     return sum(x.length for x in self.all if x.junction is None)
 
-  def _add(self, waypoint, spacing):
+  def _add(self, waypoint):
     key = _key(waypoint)
     if key in self._numbers:
       return
-    lane = _sample(waypoint, spacing)
+    lane = _sample(waypoint)
     if lane.junction is not None and abs(lane.turn) > _U_TURN:
       return
     self._numbers[key] = len(self.all)
@@ -135,8 +137,8 @@ class Lanes:
     return np.array(centers).reshape(-1, 2)
 
 
-def _sample(begin, spacing):
-  waypoints = [begin] + list(begin.next_until_lane_end(spacing))
+def _sample(begin):
+  waypoints = [begin] + list(begin.next_until_lane_end(_SPACING))
   poses = []
   for waypoint in waypoints:
     transform = waypoint.transform
