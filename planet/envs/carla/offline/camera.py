@@ -55,16 +55,16 @@ class Camera:
     self._supersample = supersample
     self._shape = height * supersample, width * supersample
     focal = source[0] / 2 / math.tan(math.radians(fov) / 2)
-    self.focal = (
+    self._focal = (
       focal * self._shape[1] / source[0],
       focal * self._shape[0] / source[1],
     )
-    self.center = self._shape[1] / 2, self._shape[0] / 2
+    self._center = self._shape[1] / 2, self._shape[0] / 2
     self._position = position
     # With odd heights, the middle row shows the horizon.
     self._horizon = (self._shape[0] + 1) // 2
     self._slopes = np.float32(
-      (np.arange(self._shape[1]) + 0.5 - self.center[0]) / self.focal[0]
+      (np.arange(self._shape[1]) + 0.5 - self._center[0]) / self._focal[0]
     )
     self._rows = np.arange(self._shape[0])[:, None]
     self._define_ground()
@@ -104,8 +104,8 @@ class Camera:
 
   def _define_ground(self):
     """Define positions and fog levels of pixels below the horizon."""
-    rows = np.arange(self._horizon, self._shape[0]) + 0.5 - self.center[1]
-    self.depths = depth = self.focal[1] * self._position[2] / rows
+    rows = np.arange(self._horizon, self._shape[0]) + 0.5 - self._center[1]
+    self.depths = depth = self._focal[1] * self._position[2] / rows
     side = depth[:, None] * self._slopes
     ahead = np.broadcast_to(depth[:, None], side.shape)
     places = np.stack([ahead + self._position[0], side + self._position[1]])
@@ -196,12 +196,12 @@ class Camera:
     last = columns - hit[:, ::-1].argmax(1)
     nearest = np.where(hit, enter, np.float32(np.inf)).min(1)
     order = np.argsort(-nearest, kind='stable')
-    inverse = self.focal[1] / enter
+    inverse = self._focal[1] / enter
     height = boxes.size[seen, 2:]
     eye = self._position[2]
     limit = self._shape[0]
     bounds = [
-      np.clip(self.center[1] + (eye - z * height) * inverse, 0, limit)
+      np.clip(self._center[1] + (eye - z * height) * inverse, 0, limit)
       for z in (0.0, 1.0) + _GLASS
     ]
     bottom, top, low, high = (np.rint(x).astype(np.intp) for x in bounds)
