@@ -205,10 +205,9 @@ class ServerBackend(backend_lib.Backend):
 
   def _apply_settings(self):
     """Set up the clock, which other clients may have changed."""
-    if self._settings:
-      changed = self._find_changes()
-      if changed:
-        logging.getLogger(__name__).warning('%s', changed)
+    changed = self._settings and self._find_changes()
+    if changed:
+      logging.getLogger(__name__).warning('%s', changed)
     self._world.apply_settings(self._synchronous())
     self._settings = self._world.get_settings()
     # The server may have made frames of its own until now.
@@ -337,7 +336,7 @@ class ServerBackend(backend_lib.Backend):
     if last is not None:
       changed = self._find_changes()
       if changed:
-        raise backend_lib.BackendError(changed)
+        raise changed
       if snapshot.frame != last + before + 1:
         details = f': frame {snapshot.frame} came after frame {last}'
         raise self._interference('also ticks', details)
@@ -349,16 +348,14 @@ class ServerBackend(backend_lib.Backend):
     return snapshot
 
   def _find_changes(self):
-    """Return a sentence about settings of another client, or None."""
+    """Return the error that another client has changed settings, or None."""
     now = self._world.get_settings()
     if now == self._settings:
       return None
     names = [x for x in dir(now) if not x.startswith('_')]
     values = [(x, getattr(self._settings, x), getattr(now, x)) for x in names]
     changes = ', '.join(f'{x} {y} to {z}' for x, y, z in values if y != z)
-    return str(
-      self._interference('has changed the settings of', f': {changes}')
-    )
+    return self._interference('has changed the settings of', f': {changes}')
 
   def _interference(self, what, details=''):
     """Return the error that another client has done something."""
