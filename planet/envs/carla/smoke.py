@@ -19,7 +19,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -42,15 +42,15 @@ class Smoke:
 
   Args:
     args: Parsed command line.
+    report: Text file for the results.
 
   Attributes:
     failed: Number of checks that failed.
   """
 
-  def __init__(self, args: argparse.Namespace):
-    self._args = args
+  def __init__(self, args: argparse.Namespace, report: TextIO):
+    self._args, self._report = args, report
     self.failed = 0
-    self._report = open(os.path.join(args.out, 'report.txt'), 'w', buffering=1)
 
   def run(self) -> int:
     """Run the selected checks; return the number that failed."""
@@ -247,7 +247,9 @@ def main(argv: Sequence[str] | None = None) -> int:
   """Run the selected checks; return the number that failed."""
   args = parse_args(argv)
   files.check_writable(args.out)
-  return Smoke(args).run()
+  path = os.path.join(args.out, 'report.txt')
+  with open(path, 'w', buffering=1) as report:
+    return Smoke(args, report).run()
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
