@@ -24,7 +24,7 @@ def her_update(variant: str, updates: int = 400) -> common.Result:
   with _training() as (policy, worker):
     for _ in range(_STORED):
       policy.store_episode(worker.generate_rollouts())
-    calls = updates // _CYCLE
+    calls = max(1, updates // _CYCLE)
     return common.measure(lambda: policy.train_many(_CYCLE), calls, _CYCLE)
 
 
