@@ -247,7 +247,7 @@ def iterate_events(folder: str) -> Iterator[tuple[float, int, str, float]]:
 
 
 def read_events(folder: str) -> list[dict[str, float]]:
-  """Return dicts from tag to number, one per step, in file order.
+  """Return dicts from tag to number, one per step, in the order of steps.
 
   Raises:
     OSError: If the folder does not exist.
