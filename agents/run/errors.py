@@ -95,6 +95,17 @@ def check_installed(package: str, what: str, command: str, instead: str) -> str:
   return os.path.dirname(spec.origin)
 
 
+def reason_of(error: Exception) -> str:
+  """Return why a file cannot be read, without its path, which sentences name.
+
+  Args:
+    error: Error of the system, of a format, or for a key that is missing.
+  """
+  if isinstance(error, KeyError):
+    return f'it has no {error}'
+  return getattr(error, 'strerror', None) or str(error)
+
+
 def find(kind: str, name: str, known: Mapping[str, _Value]) -> _Value:
   """Return the object with a given name.
 

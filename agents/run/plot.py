@@ -133,8 +133,8 @@ def read_seeds(
         seeds.setdefault(row.get('seed'), []).append(point)
   except (OSError, KeyError, ValueError) as error:
     raise errors.UsageError(
-      f'Cannot read curves from {path}: {error!r}. Use a CSV file with the '
-      f'columns {x} and {y}.'
+      f'Cannot read curves from {path}: {errors.reason_of(error)}. Use a CSV '
+      f'file with the columns {x} and {y}.'
     ) from None
   return {seed: make_points(*zip(*points)) for seed, points in seeds.items()}
 

@@ -39,7 +39,8 @@ def main(args: Any) -> None:
       strip = np.asarray(image.convert('RGB'))
   except OSError as error:
     raise errors.UsageError(
-      f'Cannot read the image {args.input}: {error}.'
+      f'Cannot read the image {args.input}: {errors.reason_of(error)}. Give '
+      'a strip, such as a .png file from TensorBoard.'
     ) from None
   frames = split_strip(strip, args.tile_x, args.tile_y)
   video.write_video(outfile, frames, args.fps, max(1, round(args.dpi / 50)))

@@ -78,7 +78,7 @@ def test_bad_input(tmp_path):
     (table, 'test', 'no scores of phase test'),
     (str(tmp_path / 'none.csv'), 'eval', 'no file or folder .*none.csv'),
     (str(tmp_path / 'empty'), 'eval', 'no scores of phase eval'),
-    (str(tmp_path / 'b.csv'), 'eval', 'Use a CSV file with the columns'),
+    (str(tmp_path / 'b.csv'), 'eval', "b.csv: it has no 'global_step'. Use"),
     (str(tmp_path / 'damaged'), 'eval', 'Cannot read .*config.yaml'),
   ):
     with pytest.raises(errors.UsageError, match=words):

@@ -62,7 +62,8 @@ def read(name: str) -> tuple[str, str]:
       text = file_.read()
   except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
     raise errors.UsageError(
-      f'Cannot read the map {path}: {error}. Give the path of a .xodr file.'
+      f'Cannot read the map {path}: {errors.reason_of(error)}. Give the path '
+      'of a .xodr file.'
     ) from None
   return os.path.basename(path).partition('.xodr')[0], text
 

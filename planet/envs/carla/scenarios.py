@@ -189,9 +189,9 @@ def _read(filename):
   try:
     found = files.read_yaml(filename) or []
   except (OSError, ValueError) as error:
-    reason = getattr(error, 'strerror', None) or error
     raise errors.UsageError(
-      f'Cannot read scenarios from {filename}: {reason}.'
+      f'Cannot read scenarios from {filename}: {errors.reason_of(error)}. Give '
+      'a YAML file with names and mappings, see docs/carla-scenarios.md.'
     ) from None
   found = found if isinstance(found, list) else [found]
   for number, scenario in enumerate(found, 1):

@@ -25,3 +25,16 @@ def test_how_to_install(monkeypatch, extra, version, complete):
   text = errors.how_to_install(extra)
   assert (text == command) is complete and text.startswith(command)
   assert complete or 'docs/install.md lists' in text
+
+
+@pytest.mark.parametrize(
+  'error, reason',
+  [
+    (FileNotFoundError(2, 'No such file', 'a.csv'), 'No such file'),
+    (OSError('not a gzipped file'), 'not a gzipped file'),
+    (KeyError('steps'), "it has no 'steps'"),
+    (ValueError('line 3'), 'line 3'),
+  ],
+)
+def test_reason_of(error, reason):
+  assert errors.reason_of(error) == reason

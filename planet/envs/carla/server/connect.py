@@ -69,7 +69,7 @@ def why_unreachable(host: str, port: int) -> str | None:
       return 'a program holds the port but does not listen'
     return 'connection refused'
   except (OSError, OverflowError) as error:
-    return (getattr(error, 'strerror', None) or str(error)).lower()
+    return errors.reason_of(error).lower()
   return None
 
 

@@ -207,7 +207,7 @@ def test_maps_that_cannot_be_used(tmp_path, capfd):
     ('empty.xodr', 'empty.xodr has no driving lane'),
     ('cut.xodr.gz', 'Cannot read the map'),
     ('changed.xodr.gz', 'Cannot read the map'),
-    ('missing.xodr', 'missing.xodr: .*Give the path'),
+    ('missing.xodr', 'missing.xodr: No such file or directory. Give the'),
     ('lop', "'.*lop' does not exist offline"),
   ):
     with pytest.raises(errors.UsageError, match=message):

@@ -213,7 +213,7 @@ def test_scenarios_of_a_file(tmp_path):
 @pytest.mark.parametrize(
   'text, message',
   [
-    (None, 'No such file'),
+    (None, 'mine.yaml: No such file or directory. Give a YAML file'),
     ('', 'no scenarios in .*mine.yaml'),
     ('[]', 'no scenarios in .*mine.yaml'),
     ('- {city: [', 'Cannot read scenarios from .*mine.yaml.*line'),
