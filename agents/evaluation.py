@@ -127,11 +127,14 @@ class TrainedAgent(abc.ABC):
     states = [None] * count if state is None else state
     given = len(states) if hasattr(states, '__len__') else 1
     if given != count:
-      raise ValueError(f'There are {given} states for {count} rows.')
+      raise ValueError(
+        f'There are {given} states for {count} rows; give one for each.'
+      )
     starts = np.asarray(False if episode_start is None else episode_start)
     if starts.shape not in ((), (count,)):
       raise ValueError(
-        f'The starts of episodes have shape {starts.shape} for {count} rows.'
+        f'The starts of episodes have shape {starts.shape} for {count} rows; '
+        'give one bool, or one for each.'
       )
     starts = np.broadcast_to(starts, (count,))
     states = [None if start else x for x, start in zip(states, starts)]

@@ -362,7 +362,8 @@ class Plan:
       )
     if args.total_env_steps is not None and args['num_timesteps'].present:
       raise errors.UsageError(
-        'Flags --total_env_steps and --num_timesteps exclude each other.'
+        'Flags --total_env_steps and --num_timesteps exclude each other; give '
+        'one of them.'
       )
     if values.demo_file:
       # Loads all demonstrations, and compares the first.
@@ -391,7 +392,7 @@ class Plan:
     if args.save_path:
       if os.path.isdir(args.save_path):
         raise errors.UsageError(
-          f'Flag --save_path is a folder: {args.save_path}.'
+          f'Flag --save_path is a folder, {args.save_path}; give a file.'
         )
       folders.append(os.path.dirname(args.save_path))
     for folder in folders:

@@ -186,7 +186,9 @@ class Settings(Params):
         'clip_return=False or a smaller gamma.'
       )
     if result.bc_loss and not result.demo_file:
-      raise errors.UsageError('Setting --bc_loss needs --demo_file.')
+      raise errors.UsageError(
+        'Setting --bc_loss needs --demo_file; add it, or omit --bc_loss.'
+      )
     if result.demo_file and result.demo_batch_size >= result.batch_size:
       raise errors.UsageError(
         f'Setting --demo_batch_size is {result.demo_batch_size}; it must be '

@@ -81,8 +81,8 @@ def find_checkpoint(
   if damage:
     whole = map(name_of, list_checkpoints(session))
     raise errors.UsageError(
-      f'Checkpoint {path} is incomplete: {damage}. Complete checkpoints: '
-      f'{", ".join(whole) or "none"}.'
+      f'Checkpoint {path} is incomplete: {damage}. Load another one; complete '
+      f'checkpoints: {", ".join(whole) or "none"}.'
     )
   return found
 

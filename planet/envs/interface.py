@@ -216,7 +216,8 @@ class Reader:
       if value.size != math.prod(self._shapes[key]):
         raise errors.UsageError(
           f'The {key} of the observation has {value.size} numbers, but the '
-          f'agent was trained with shape {tuple(self._shapes[key])}.'
+          f'agent was trained with shape {tuple(self._shapes[key])}; give as '
+          'many.'
         )
       parts.append(value)
     return np.concatenate(parts)

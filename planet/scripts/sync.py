@@ -42,7 +42,10 @@ def main(args: Any) -> None:
     )
   texts, mirrored = read_files(source), read_files(target)
   if not texts:
-    raise errors.UsageError(f'There are no Python files in {source}.')
+    raise errors.UsageError(
+      f'There are no Python files in {source}; give the folder of a package as '
+      '--source.'
+    )
   if mirrored and not set(mirrored) & set(texts):
     # The original would delete all files of a mistyped target.
     raise errors.UsageError(

@@ -128,7 +128,7 @@ def test_batches(logdir):
         agent.predict(wrong)
     with pytest.raises(ValueError, match='observation is infinite'):
       agent.predict([0, 0, np.inf])
-    with pytest.raises(ValueError, match='2 states for 3'):
+    with pytest.raises(ValueError, match='2 states for 3 rows; give'):
       agent.predict(observations, [None] * 2)
   assert actions.shape == (3, 1) and state is None
   # Products of matrices are rounded otherwise than those of single rows.

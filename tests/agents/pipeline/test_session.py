@@ -318,7 +318,7 @@ def test_playing_beside_a_training(tmp_path, monkeypatch, capsys):
   assert list(checkpoints.list_checkpoints(str(path))) == [0, 1, 2]
   assert load(path / 'checkpoints' / 'checkpoint-2', *play) == 2
   error = capsys.readouterr().err.strip().splitlines()[-1]
-  assert 'Complete checkpoints: checkpoint-0, checkpoint-1.' in error
+  assert 'complete checkpoints: checkpoint-0, checkpoint-1.' in error
 
 
 def test_session_that_is_read_only(tmp_path, monkeypatch, capsys):
