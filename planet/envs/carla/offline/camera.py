@@ -36,8 +36,6 @@ class Camera:
 
   Attributes:
     channels: Number of channels of the images.
-    depths: Distance to the ground along the optical axis in meters, for each
-      row below the horizon.
   """
 
   channels = 3
@@ -105,7 +103,8 @@ class Camera:
   def _define_ground(self):
     """Define positions and fog levels of pixels below the horizon."""
     rows = np.arange(self._horizon, self._shape[0]) + 0.5 - self._center[1]
-    self.depths = depth = self._focal[1] * self._position[2] / rows
+    # Distance to the ground along the optical axis in meters, by row.
+    self._depths = depth = self._focal[1] * self._position[2] / rows
     side = depth[:, None] * self._slopes
     ahead = np.broadcast_to(depth[:, None], side.shape)
     places = np.stack([ahead + self._position[0], side + self._position[1]])

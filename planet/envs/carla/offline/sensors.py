@@ -33,7 +33,7 @@ class DepthCamera(camera_lib.Camera):
   def __init__(self, logarithmic: bool, *args: Any, **kwargs: Any):
     super().__init__(*args, **kwargs)
     self._logarithmic = logarithmic
-    self._ground_depth = self._pack(self.depths)[:, None]
+    self._ground_depth = self._pack(self._depths)[:, None]
 
   def _pack(self, meters):
     gray = sensors.encode_depth(meters, self._logarithmic)

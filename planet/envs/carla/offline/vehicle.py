@@ -28,14 +28,14 @@ class Bicycle:
   def __init__(self, x: float, y: float, yaw: float):
     self.x, self.y, self.yaw = x, y, yaw
     self.speed = 0.0
-    self.slip = 0.0
+    self._slip = 0.0
     self._steer = 0.0
     self._throttle = 0.0
 
   @property
   def velocity(self) -> tuple[float, float]:
     """Velocity in meters per second, x and y."""
-    course = self.yaw + self.slip
+    course = self.yaw + self._slip
     return self.speed * math.cos(course), self.speed * math.sin(course)
 
   def step(
@@ -69,7 +69,7 @@ class Bicycle:
       # Limit the lateral acceleration to the grip of the tyres.
       rate = math.copysign(limit, rate)
       slip = math.asin(rate * REAR / speed)
-    self.slip = slip
+    self._slip = slip
     self.x += speed * math.cos(self.yaw + slip) * dt
     self.y += speed * math.sin(self.yaw + slip) * dt
     self.yaw += rate * dt
