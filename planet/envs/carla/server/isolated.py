@@ -70,7 +70,8 @@ class IsolatedBackend(backend_lib.Backend):
           attempts,
           reason,
         )
-      if attempt >= _FEWEST_ATTEMPTS and time.monotonic() > limit:
+      is_late = time.monotonic() > limit
+      if attempt == attempts or attempt >= _FEWEST_ATTEMPTS and is_late:
         break
       time.sleep(pause)
     raise backend_lib.BackendError(

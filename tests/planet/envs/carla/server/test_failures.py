@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+import types
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ import pytest
 pytest.importorskip('carla')
 
 from agents.run import errors  # noqa: E402
+from planet.envs.carla import backend as backend_lib  # noqa: E402
 from planet.envs.carla import env_config  # noqa: E402
 from planet.envs.carla.env import CarlaEnv  # noqa: E402
+from planet.envs.carla.server import isolated  # noqa: E402
 from planet.envs.collect_dataset import CollectGymDataset  # noqa: E402
 from tests import processes  # noqa: E402
 from tests.planet.envs.carla.recorded_world import constructor  # noqa: E402
@@ -73,6 +76,21 @@ def test_server_that_stays_away(server, caplog):
     ):
       env.reset()
   assert len([x for x in caplog.records if 'Attempt' in x.getMessage()]) == 3
+
+
+def test_no_pause_after_the_last_attempt(monkeypatch):
+  def fail():
+    raise backend_lib.BackendError('It is gone.')
+
+  pauses: list[float] = []
+  clock = types.SimpleNamespace(monotonic=time.monotonic, sleep=pauses.append)
+  monkeypatch.setattr(isolated, 'time', clock)
+  backend = isolated.IsolatedBackend()
+  backend._config = {'retries': 3, 'retry_pause': 7.0}
+  backend._start = fail
+  with pytest.raises(backend_lib.BackendError, match='3 attempts: It is gone'):
+    backend.reset(None)
+  assert pauses == [7.0, 7.0]
 
 
 def test_a_restart_may_take_a_minute():
