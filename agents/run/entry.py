@@ -24,10 +24,12 @@ _PATIENCE = 4
 _SYSTEM = {
   *(errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.EROFS),
   *(errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
-  errno.ETIMEDOUT,
+  # Of network drives and removed disks.
+  *(errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN, errno.ENODEV),
+  errno.EBUSY,
 }
 # A file in the place of a folder, or the other way round.
-_MISPLACED = {errno.EISDIR, errno.ENOTDIR, errno.ELOOP}
+_MISPLACED = {errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EEXIST}
 _FULL = 'No space left on device', 'Disk quota exceeded'
 # Words of TensorFlow, the second for constants, and of NumPy.
 _NO_MEMORY = (
@@ -37,6 +39,10 @@ _NO_MEMORY = (
   'Dimension size overflow',
   'array is too big',
 )
+# Words of Python, and of the system for processes.
+_NO_PROCESS = "can't start new thread", os.strerror(errno.EAGAIN)
+# Words of the loader, which TensorFlow may put into an error of its own.
+_NOT_LOADED = 'failed to map segment from shared object'
 # Words of `tempfile`, which TensorFlow uses when it is imported.
 _NO_TEMPORARY = 'No usable temporary directory'
 
@@ -173,6 +179,17 @@ def explain(error: Exception) -> tuple[int, str | None]:
     return 1, (
       f'Error: {getattr(error, "strerror", error)}: all are missing, read-only '
       'or full. Set TMPDIR to a folder with free space to continue.'
+    )
+  if _NOT_LOADED in str(error):
+    return 1, (
+      'Error: A library cannot be loaded: there is too little memory (ulimit '
+      '-v, or that of the job), or its folder is mounted with noexec.'
+    )
+  if any(x in str(error) for x in _NO_PROCESS):
+    return 1, (
+      'Error: The system starts no more processes or threads. End some, raise '
+      'their limit (ulimit -u, or docker run --pids-limit), or use fewer '
+      'environments. Repeat the command to continue.'
     )
   lacks = [x for x in _NO_MEMORY if x in str(error)]
   if isinstance(error, MemoryError) or lacks:

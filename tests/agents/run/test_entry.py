@@ -120,7 +120,13 @@ NO_PLACE = "No usable temporary directory found in ['/tmp']"
     (OSError(errno.EFBIG, 'File too large'), 1, 'disk is full'),
     (RuntimeError('x; File too large'), 1, 'ulimit -f'),
     (OSError(errno.EIO, 'Input/output error', 'f'), 1, 'error (f)'),
+    (OSError(errno.ENOTCONN, 'Not connected', 'f'), 1, 'connected (f)'),
+    (OSError(errno.EBUSY, 'Busy', 'f'), 1, 'busy (f). Repeat the command'),
+    (OSError(errno.EAGAIN, os.strerror(errno.EAGAIN)), 1, 'no more processes'),
+    (ImportError('x: failed to map segment from shared object'), 1, 'memory'),
+    (RuntimeError("can't start new thread"), 1, 'fewer environments'),
     (OSError(errno.EISDIR, 'Is a directory', 'f'), 1, '(f). Move it away.'),
+    (OSError(errno.EEXIST, 'File exists', 'f'), 1, '(f). Move it away.'),
     (
       OSError(errno.ENOTDIR, 'Not a directory', f'{__file__}/best/x'),
       1,
