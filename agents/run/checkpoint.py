@@ -174,7 +174,7 @@ def list_folders(parent: str, prefix: str = '') -> dict[str, str]:
   found = {}
   # Where there are both, the checkpoint in its place counts.
   for pattern in (rf'\.{name}\.old', name):
-    for filename in os.listdir(parent) if os.path.isdir(parent) else ():
+    for filename in files.list_folder(parent):
       match = re.fullmatch(pattern, filename)
       if match:
         order = int(match[2]), match[3]
@@ -343,7 +343,7 @@ class Checkpoints:
 
 def list_variables(folder: str) -> list[str]:
   """Return the paths of all `model.ckpt-<step>` files, oldest first."""
-  names = glob.glob('model.ckpt-*.index', root_dir=folder)
+  names = files.list_folder(folder)
   found = [re.fullmatch(r'model\.ckpt-(\d+)\.index', x) for x in names]
   steps = sorted(int(x[1]) for x in found if x)
   return [os.path.join(folder, f'model.ckpt-{x}') for x in steps]
@@ -482,6 +482,12 @@ def _find_damaged_variables(path):
   """Describe the damage of TensorFlow files; None if they are complete."""
   from agents.run.tf1 import tf
 
+  # Other errors of the system are raised, as the file may be intact.
+  with (
+    contextlib.suppress(FileNotFoundError, IsADirectoryError),
+    open(path + '.index', 'rb') as file_,
+  ):
+    file_.read()
   try:
     reader = tf.train.NewCheckpointReader(path)
   except (tf.errors.OpError, ValueError, RuntimeError) as error:

@@ -142,6 +142,20 @@ def first_missing(folder: str) -> str | None:
   return missing
 
 
+def list_folder(folder: str) -> list[str]:
+  """Return the sorted names in a folder, none if there is no such folder.
+
+  Raises other errors of the system, which `glob` hides: what is there counts.
+
+  Args:
+    folder: Path of the folder.
+  """
+  try:
+    return sorted(os.listdir(folder))
+  except (FileNotFoundError, NotADirectoryError):
+    return []
+
+
 def write_yaml(filename: str, data: Any) -> None:
   """Write built-in types as block-style YAML, completely or not at all.
 

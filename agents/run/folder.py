@@ -326,7 +326,7 @@ def find(base: str, marker: str, suffix: str = '') -> list[str]:
     marker: Name of the file.
     suffix: Required end of the folder names.
   """
-  names = sorted(os.listdir(base)) if os.path.isdir(base) else []
+  names = files.list_folder(base)
   runs = [os.path.join(base, x) for x in names if x.endswith(suffix)]
   return [x for x in runs if has(x, marker)]
 

@@ -6,7 +6,6 @@ the same order as the original, whose recorded sequences depend on it.
 
 import collections
 import errno
-import glob
 import logging
 import os
 import random
@@ -228,8 +227,9 @@ def _wait(directory):
 
 def list_episodes(directory: str) -> list[str]:
   """Return the sorted paths of the episodes in a folder."""
-  pattern = os.path.join(glob.escape(files.expand(directory)), '*.npz')
-  return sorted(glob.glob(pattern))
+  folder = files.expand(directory)
+  names = [x for x in files.list_folder(folder) if x.endswith('.npz')]
+  return [os.path.join(folder, x) for x in names if not x.startswith('.')]
 
 
 class Watch:

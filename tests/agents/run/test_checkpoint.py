@@ -1,5 +1,6 @@
 """Checkpoints are whole or ignored, whatever a process or disk did to them."""
 
+import errno
 import glob
 import os
 import shutil
@@ -292,6 +293,26 @@ def test_truncated_variables(tmp_path, caplog, ending, length):
         utility.initialize_variables(
           sess, saver, str(tmp_path), 'model.ckpt-40'
         )
+
+
+@pytest.mark.parametrize('place', ['.index', ''])
+def test_disk_that_does_not_answer(place, tmp_path, monkeypatch):
+  """Neither goes back to an older checkpoint nor starts over."""
+  _, saver = save_variables(tmp_path, [5, 40])
+  target = f'{tmp_path}/model.ckpt-40.index' if place else str(tmp_path)
+
+  def failing(function):
+    def call(path, *args, **kwargs):
+      if path == target:
+        raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+      return function(path, *args, **kwargs)
+
+    return call
+
+  monkeypatch.setattr('builtins.open', failing(open))
+  monkeypatch.setattr(os, 'listdir', failing(os.listdir))
+  with tf.Session() as sess, pytest.raises(OSError, match='Input/output'):
+    utility.initialize_variables(sess, saver, str(tmp_path))
 
 
 def test_variables_with_other_bytes(tmp_path):
