@@ -6,6 +6,7 @@ compute in the graph what `agents.envs.spaces` computes with NumPy.
 
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib import util
@@ -41,7 +42,7 @@ def write(folder: str, define: Define, portable: bool) -> dict[str, str]:
   """Write a policy as a SavedModel, and in other formats.
 
   Args:
-    folder: Folder, created if needed; it must be empty.
+    folder: Folder, created if needed; it must be empty, and is after an error.
     define: Function that defines the policy.
     portable: Whether to write TFLite and ONNX as well.
 
@@ -59,6 +60,17 @@ def write(folder: str, define: Define, portable: bool) -> dict[str, str]:
     raise errors.UsageError(
       f'The folder {folder} is not empty; export to a new one.'
     )
+  try:
+    return _write_all(folder, define, portable)
+  except BaseException:
+    # The same call works once the disk has space again.
+    for entry in os.scandir(folder) if os.path.isdir(folder) else ():
+      remove = shutil.rmtree if entry.is_dir() else os.remove
+      remove(entry.path)
+    raise
+
+
+def _write_all(folder, define, portable):
   _save(folder, define, False)
   written = {'saved_model': folder}
   if portable:
@@ -74,7 +86,6 @@ def write(folder: str, define: Define, portable: bool) -> dict[str, str]:
 def _save(folder, define, narrow):
   """Write a SavedModel without variables."""
   os.makedirs(folder, exist_ok=True)
-  os.rmdir(folder)
   with tf.Graph().as_default(), tf.Session() as sess:
     tf.saved_model.simple_save(sess, folder, *_place(define, narrow))
 

@@ -71,6 +71,24 @@ def test_folder_with_files(tmp_path):
     exporting.write(str(tmp_path / 'notes'), None, False)
 
 
+def test_export_that_failed_can_be_repeated(tmp_path):
+  """The folder may be a mounted one, which cannot be removed."""
+
+  def define(narrow):
+    if narrow and full:
+      raise OSError('The disk is full.')
+    x = tf.placeholder(tf.float32, [None, 2], 'observation')
+    return exporting.Signature({'observation': x}, {'action': 2 * x})
+
+  full, inode = True, tmp_path.stat().st_ino
+  with pytest.raises(OSError, match='full'):
+    exporting.write(str(tmp_path), define, True)
+  assert not list(tmp_path.iterdir())
+  full = False
+  assert exporting.write(str(tmp_path), define, False)
+  assert tmp_path.stat().st_ino == inode
+
+
 def test_small_floats_are_scaled_in_32_bits():
   """As in an exported policy, whose observations have them."""
   ranges = spaces.Ranges(Box(-2, 3, (2,), np.float16), Box(-1, 1, (2,)))
