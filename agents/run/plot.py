@@ -96,8 +96,8 @@ def find_runs(folders: Iterable[str], *names: str) -> list[str]:
     {
       os.path.normpath(place)
       for folder in places
-      for place, _, found in os.walk(folder)
-      if set(names) <= set(found)
+      for place, _, _ in os.walk(folder)
+      if all(os.path.isfile(os.path.join(place, x)) for x in names)
     }
   )
 

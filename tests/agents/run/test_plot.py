@@ -46,6 +46,8 @@ def test_folders_that_do_not_exist(tmp_path):
   """A comparison must not be drawn without one of its sides."""
   (tmp_path / 'a').mkdir()
   (tmp_path / 'a' / 'scores.csv').touch()
+  (tmp_path / 'moved').mkdir()
+  (tmp_path / 'moved' / 'scores.csv').symlink_to(tmp_path / 'gone')
   assert plot.find_runs([str(tmp_path)], 'scores.csv') == [str(tmp_path / 'a')]
   with pytest.raises(errors.UsageError, match='no file or folder .*/b; check'):
     plot.find_runs([str(tmp_path / 'a'), str(tmp_path / 'b')], 'scores.csv')
