@@ -366,14 +366,25 @@ def _serve(conn, unpack, close_timeout, dies_with_parent=False):
   except (EOFError, KeyboardInterrupt, ConnectionError):
     pass
   except (Exception, SystemExit) as error:
-    if not isinstance(error, errors.UsageError | errors.Failure):
-      error = WorkerError(traceback.format_exc())
     with contextlib.suppress(OSError):
-      conn.send((error, None))
+      conn.send((_explained(error), None))
   finally:
     with contextlib.suppress(Exception, SystemExit):
       getattr(served, 'close', lambda: None)()
     conn.close()
+
+
+def _explained(error):
+  """Return the error being handled if programs explain it, or a traceback."""
+  if isinstance(error, errors.UsageError | errors.Failure):
+    return error
+  # Errors of the system; those of libraries may not be picklable.
+  if isinstance(error, OSError) and type(error).__module__ == 'builtins':
+    from agents.run import entry
+
+    if entry.explain(error)[1]:
+      return error
+  return WorkerError(traceback.format_exc())
 
 
 def _answer(served, index, name, args, kwargs):

@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
-from agents.run import errors, files, folder, locks, stopping
+from agents.run import entry, errors, files, folder, locks, stopping
 
 _logger = logging.getLogger(__name__)
 
@@ -188,6 +188,9 @@ class Run:
           raise
         # Programs print the message of a Failure themselves.
         if not isinstance(error, errors.Failure):
+          # TensorFlow has errors of its own for a full disk.
+          if entry.explain(error)[1]:
+            raise
           text = traceback.format_exc()
           _logger.warning('Run %s failed:\n%s', self.logdir, text)
         folder.mark(self.logdir, 'DONE')

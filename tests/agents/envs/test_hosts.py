@@ -1,5 +1,6 @@
 """Environments in threads and processes, and how they end."""
 
+import errno
 import functools
 import multiprocessing
 import os
@@ -107,6 +108,18 @@ def test_explained_errors_stay_what_they_are(start, strategy, kind):
   with pytest.raises(kind) as error:
     _ = env.action_space
   assert str(error.value) == 'Install something first.'
+
+
+@both
+def test_full_disk_of_a_recording(start, strategy):
+  """An error of the system stays one, with its file."""
+  full = functools.partial(OSError, errno.ENOSPC, 'No space left on device')
+  make = functools.partial(scripted_envs.refuse_to_construct, full)
+  env = start(make, strategy)
+  with pytest.raises(OSError) as error:
+    _ = env.action_space
+  assert error.value.errno == errno.ENOSPC
+  assert error.value.filename == 'Install something first.'
 
 
 @both

@@ -157,11 +157,12 @@ def test_failing_process(tmp_path):
     errors.UsageError('mend it'),
     stopping.StopRequested(),
     errors.WorkerDeath('killed'),
+    RuntimeError('model.ckpt; No space left on device'),
   ],
   ids=repr,
 )
 def test_errors_after_which_the_run_can_go_on(error, tmp_path):
-  """Mistakes, stops and killed workers leave neither DONE nor FAIL."""
+  """Mistakes, stops, killed workers, full disks leave no DONE or FAIL."""
   run = make_run(tmp_path, fail_with(error))
   run.claim()
   with pytest.raises(type(error)):
