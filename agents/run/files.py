@@ -115,8 +115,12 @@ def check_writable(logdir: str, advice: str = 'Choose another one.') -> None:
     os.makedirs(logdir, exist_ok=True)
     tempfile.TemporaryFile(dir=logdir).close()
   except OSError as error:
+    reason, missing = error.strerror, first_missing(path)
+    place = os.path.dirname(missing) if missing else path
+    if os.path.islink(place) and not os.path.exists(place):
+      reason = f'{place} is a link to {os.readlink(place)}, which is missing'
     raise errors.UsageError(
-      f'Cannot write to the folder {logdir}: {error.strerror}. {advice}'
+      f'Cannot write to the folder {logdir}: {reason}. {advice}'
     ) from None
 
 

@@ -173,3 +173,11 @@ def test_places_that_cannot_be_written(tmp_path):
   for function in (lambda x: folder.create(x, ['a']), folder.lock):
     with pytest.raises(errors.UsageError, match='Cannot write'):
       function(str(file_ / 'run'))
+
+
+@pytest.mark.parametrize('below', ['', 'a/b'])
+def test_link_to_a_disk_that_is_not_mounted(below, tmp_path):
+  link = tmp_path / 'logs'
+  link.symlink_to(tmp_path / 'disk')
+  with pytest.raises(errors.UsageError, match='logs is a link to .*disk, whi'):
+    folder.lock(str(link / below))
