@@ -378,11 +378,9 @@ def _explained(error):
   """Return the error being handled if programs explain it, or a traceback."""
   if isinstance(error, errors.UsageError | errors.Failure):
     return error
-  # Errors of the system; those of libraries may not be picklable.
-  if isinstance(error, OSError) and type(error).__module__ == 'builtins':
-    from agents.run import entry
-
-    if entry.explain(error)[1]:
+  # Those of libraries may not be picklable.
+  if type(error).__module__ == 'builtins' and isinstance(error, OSError):
+    if error.errno in errors.SYSTEM:
       return error
   return WorkerError(traceback.format_exc())
 

@@ -20,14 +20,6 @@ _STDOUT = 1  # file descriptor
 # Seconds that other ranks wait for the first one to say what they all know. It
 # ends them within 0.01 s, but may first close environments and remove a folder.
 _PATIENCE = 4
-# What the system, not the program or its files, may do wrong.
-_SYSTEM = {
-  *(errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.EROFS),
-  *(errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
-  # Of network drives and removed disks.
-  *(errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN, errno.ENODEV),
-  errno.EBUSY,
-}
 # A file in the place of a folder, or the other way round.
 _MISPLACED = {errno.EISDIR, errno.ENOTDIR, errno.ELOOP, errno.EEXIST}
 _FULL = 'No space left on device', 'Disk quota exceeded'
@@ -230,7 +222,7 @@ def _find_cause(error):
 
   TensorFlow only has the words, after the file.
   """
-  known = _SYSTEM | _MISPLACED
+  known = errors.SYSTEM | _MISPLACED
   if isinstance(error, OSError):
     number = error.errno if error.errno in known else 0
     # `filename2` is the final name of a file that is written under another.

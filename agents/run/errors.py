@@ -1,12 +1,22 @@
 """Errors that the user can fix."""
 
 import difflib
+import errno
 import os
 import sys
 from collections.abc import Iterable, Mapping
 from importlib import util
 from typing import TypeVar
 
+# Numbers of errors for which the system, not the program or its files, may be
+# the reason. Programs tell them in a sentence.
+SYSTEM = {
+  *(errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.EROFS),
+  *(errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+  # Of network drives and removed disks.
+  *(errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN, errno.ENODEV),
+  errno.EBUSY,
+}
 _MOST_LISTED = 20
 _Value = TypeVar('_Value')
 

@@ -188,7 +188,8 @@ class Run:
           raise
         # Programs print the message of a Failure themselves.
         if not isinstance(error, errors.Failure):
-          # TensorFlow has errors of its own for a full disk.
+          # What programs tell in a sentence is temporary, too, such as a full
+          # disk, for which TensorFlow has errors of its own.
           if entry.explain(error)[1]:
             raise
           text = traceback.format_exc()
