@@ -34,7 +34,9 @@ class Route:
     goal: Tuple of lane index and meters along the lane.
 
   Attributes:
-    goal: Position of the goal.
+    goal: Position of the goal in meters, x and y.
+    goal_lane: Index of its lane.
+    goal_arc: Meters along it.
     junctions: Number of junctions with a choice that the car has crossed.
     obeyed: Number of those that it left as the route does.
     departed: Whether the last `track` planned the route anew, because the car
@@ -43,8 +45,8 @@ class Route:
 
   def __init__(self, lanes: lanes_lib.Lanes, goal: tuple[int, float]):
     self._lanes = lanes
-    self._goal_lane, self._goal_arc = goal
-    self.goal = lanes.all[self._goal_lane].at(self._goal_arc)[:2]
+    self.goal_lane, self.goal_arc = goal
+    self.goal = lanes.all[self.goal_lane].at(self.goal_arc)[:2]
     self._rest = self._search()
     self._path: list[int] = []
     self._crossing: int | None = None
@@ -66,7 +68,7 @@ class Route:
       position: Position of the car.
     """
     path, self.departed = self._path, False
-    is_past = path[:1] == [self._goal_lane] == [lane] and arc > self._goal_arc
+    is_past = path[:1] == [self.goal_lane] == [lane] and arc > self.goal_arc
     if is_past or lane not in path[:4]:
       gaps = [] if is_past else [self._project(x, position) for x in path[:3]]
       gap, arc_beside = min(gaps, default=(math.inf, 0.0))
@@ -117,8 +119,8 @@ class Route:
       rest, path = arc + distance, list(self._path)
       while len(path) > 1 and rest > self._lanes.all[path[0]].length:
         rest -= self._lanes.all[path.pop(0)].length
-      if path == [self._goal_lane]:
-        rest = min(rest, self._goal_arc)
+      if path == [self.goal_lane]:
+        rest = min(rest, self.goal_arc)
       x, y, _ = self._lanes.all[path[0]].at(rest)
       found.append((x, y))
     return found
@@ -151,8 +153,8 @@ class Route:
 
   def distance(self, lane: int, arc: float) -> float:
     """Return the distance to the goal in meters; infinite if unreachable."""
-    if lane == self._goal_lane and arc <= self._goal_arc:
-      return self._goal_arc - arc
+    if lane == self.goal_lane and arc <= self.goal_arc:
+      return self.goal_arc - arc
     follow = self._onward(lane)
     if follow is None:
       return math.inf
@@ -161,9 +163,9 @@ class Route:
   def lanes_from(self, lane: int, arc: float) -> list[int]:
     """Return the lanes on the path to the goal, including the current one."""
     path = [lane]
-    if lane == self._goal_lane and arc <= self._goal_arc:
+    if lane == self.goal_lane and arc <= self.goal_arc:
       return path
-    while len(path) == 1 or path[-1] != self._goal_lane:
+    while len(path) == 1 or path[-1] != self.goal_lane:
       follow = self._onward(path[-1])
       if follow is None:
         break
@@ -173,7 +175,7 @@ class Route:
   def way_from(self, lane: int, arc: float) -> np.ndarray:
     """Return positions on the path to the goal in meters, [positions, 2]."""
     path = self.lanes_from(lane, arc)
-    end = self._goal_arc if path[-1] == self._goal_lane else math.inf
+    end = self.goal_arc if path[-1] == self.goal_lane else math.inf
     return np.concatenate(_sample(self._lanes, path, arc, end))[:, :2]
 
   def command(
@@ -212,8 +214,8 @@ class Route:
       for follow in choices:
         before[follow].append(lane)
     rest = [math.inf] * len(before)
-    rest[self._goal_lane] = self._goal_arc
-    queue = [(self._goal_arc, self._goal_lane)]
+    rest[self.goal_lane] = self.goal_arc
+    queue = [(self.goal_arc, self.goal_lane)]
     while queue:
       distance, lane = heapq.heappop(queue)
       if distance > rest[lane]:
