@@ -345,7 +345,7 @@ def _session_options(usual, threads=None):
   """Return session options: one operation at a time, large ones on all cores.
 
   Only operations of an update are large enough to split; acting stays in one
-  thread. See docs/ppo.md for measurements. The environment variables of
+  thread. Measured in results/ppo/speed.md. The environment variables of
   TensorFlow set other numbers of threads.
 
   Args:

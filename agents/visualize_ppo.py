@@ -71,7 +71,7 @@ def define_flags(flag_values: Any = FLAGS) -> None:
     **into,
   )
   tf.app.flags.DEFINE_integer(
-    'seed', None, 'Random seed of the environments and actions.', **into
+    'seed', None, 'Random seed of the environments.', **into
   )
   tf.app.flags.DEFINE_boolean(
     'render',
@@ -107,7 +107,7 @@ def visualize(
     checkpoint: Name of a checkpoint, or `best`; the newest one by default.
     env_processes: Whether to step environments in separate processes.
     trust: Your modules that the run may import: a name or a list of names.
-    seed: Seed of the environments and actions; environment i uses this plus i.
+    seed: Seed of the environments; environment i uses this plus i.
     render: Whether to also show the episodes in windows, in real time.
 
   Returns:

@@ -91,13 +91,13 @@ def define_flags(flag_values: Any = FLAGS) -> None:
   tf.app.flags.DEFINE_float(
     'num_timesteps',
     1e6,
-    'environment steps of each rank: total_env_steps / ranks',
+    'environment steps of training of each rank, in whole epochs',
     **into,
   )
   tf.app.flags.DEFINE_float(
     'total_env_steps',
     None,
-    'environment steps of training over all ranks, in whole epochs',
+    'the same over all ranks together, instead of num_timesteps',
     **into,
   )
   tf.app.flags.DEFINE_string(

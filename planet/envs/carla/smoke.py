@@ -256,7 +256,8 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   """Parse and check the command line."""
   parser = entry.Parser(prog='planet-carla-smoke', description=__doc__)
   add = parser.add_argument
-  add('--backend', choices=('server', 'offline'), default='server')
+  text = 'world to test'
+  add('--backend', choices=('server', 'offline'), default='server', help=text)
   add('--host', default='127.0.0.1', help='host of the server')
   add('--port', type='positive', default=2000, help='port of the server')
   add('--episodes', type='positive', default=3, help='number of episodes')
@@ -266,7 +267,8 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--out', type='path', default='carla_smoke', help=text)
   add('--map', help='town; offline: loop, grid or a .xodr file')
   add('--scenario', default='LANE_KEEP', help='traffic, weather and routes')
-  add('--drive', choices=sorted(POLICIES), default='pure_pursuit')
+  text = 'driver: follows the road, or goes straight on into obstacles'
+  add('--drive', choices=sorted(POLICIES), default='pure_pursuit', help=text)
   add('--quality', default='Epic', help='image quality, Epic or Low')
   add('--seed', type='seed', default=0, help='seed of the environments')
   add('--num-envs', type='positive', default=1, help='parallel environments')
