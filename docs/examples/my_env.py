@@ -2,7 +2,7 @@
 
 ppo-train --config=default --env=my_env:PushCart-v0 --logdir=logs/cart_ppo
 planet-train --config cpu --logdir=logs/cart_planet \
-  --params '{tasks: ["gym_my_env:PushCart-v0"], action_repeat: 2}'
+  --params '{tasks: ["my_env:PushCart-v0"], action_repeat: 2}'
 """
 
 import gymnasium

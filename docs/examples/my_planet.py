@@ -1,7 +1,7 @@
 """Parts of your own for PlaNet: a model, and a planner that draws plans once.
 
 planet-train --config cpu --logdir=logs/cart_own --params '{
-  tasks: ["gym_my_env:PushCart-v0"], model: "my_planet:NormalizedRSSM",
+  tasks: ["my_env:PushCart-v0"], model: "my_planet:NormalizedRSSM",
   planner: "my_planet:random_shooting"}'
 planet-evaluate --logdir=logs/cart_own --trust my_planet,my_env
 """
