@@ -8,8 +8,9 @@ Example:
 
 Reads CSV files with the columns `global_step`, `phase`, `mean_score` and,
 optionally, `seed`. For a folder, reads the scores.csv of all PPO runs in it.
-Shows the mean and standard deviation over the seeds of a label; for folders,
-over runs with the same settings.
+Draws the mean over the seeds of a label or, for folders, over runs with the
+same settings, with the runs as thin lines or, from five on, one standard
+deviation as a band.
 """
 
 import argparse

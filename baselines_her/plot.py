@@ -5,8 +5,8 @@ Example:
   her-plot logs/reach0 logs/reach1 logs/reach2
 
 Finds all runs below the given folders. Runs with the same environment, replay
-and kind of reward are combined into one curve: their median, with a band from
-the 25th to the 75th percentile.
+and kind of reward are combined into one curve: their median, with the runs as
+thin lines or, from five on, a band from the 25th to the 75th percentile.
 """
 
 import argparse

@@ -5,8 +5,9 @@ Example:
   agents-plot sessions/a0 sessions/a1 --group sessions/b0
 
 Writes one PNG per variable. The sessions of a group are runs of the same
-experiment: each algorithm and environment is drawn as their mean with a band of
-one standard deviation. Each --group is another experiment.
+experiment: each algorithm and environment is drawn as their mean, with the runs
+as thin lines or, from five on, one standard deviation as a band. Each --group
+is another experiment.
 """
 
 import argparse

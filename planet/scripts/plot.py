@@ -4,8 +4,9 @@ Example:
 
   planet-plot ~/logdir/a ~/logdir/b --out figures
 
-Finds all runs in the folders. Averages runs that differ only in their seed and
-shades one standard deviation. Writes one PNG file per variable.
+Finds all runs in the folders. Draws the mean of runs that differ only in their
+seed, with the runs as thin lines or, from five on, one standard deviation as a
+band. Writes one PNG file per variable.
 """
 
 import fnmatch
