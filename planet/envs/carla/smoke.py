@@ -267,7 +267,7 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   add('--out', type='path', default='carla_smoke', help=text)
   add('--map', help='town; offline: loop, grid or a .xodr file')
   add('--scenario', default='LANE_KEEP', help='traffic, weather and routes')
-  text = 'driver: follows the road, or goes straight on into obstacles'
+  text = 'pure_pursuit follows the road, full_throttle hits what is ahead'
   add('--drive', choices=sorted(POLICIES), default='pure_pursuit', help=text)
   add('--quality', default='Epic', help='image quality, Epic or Low')
   add('--seed', type='seed', default=0, help='seed of the environments')
