@@ -378,10 +378,10 @@ def _explained(error):
   """Return the error being handled if programs explain it, or a traceback."""
   if isinstance(error, errors.UsageError | errors.Failure):
     return error
-  # Those of libraries may not be picklable.
-  if type(error).__module__ == 'builtins' and isinstance(error, OSError):
-    if error.errno in errors.SYSTEM:
-      return error
+  is_builtin = type(error).__module__ == 'builtins'
+  # Errors of libraries may not be picklable.
+  if is_builtin and getattr(error, 'errno', None) in errors.SYSTEM:
+    return error
   return WorkerError(traceback.format_exc())
 
 

@@ -92,14 +92,13 @@ def find_runs(folders: Iterable[str], *names: str) -> list[str]:
       raise errors.UsageError(
         f'There is no file or folder {place}; check the path.'
       )
-  return sorted(
-    {
-      os.path.normpath(place)
-      for folder in places
-      for place, _, _ in os.walk(folder)
-      if all(os.path.isfile(os.path.join(place, x)) for x in names)
-    }
-  )
+  found = {
+    os.path.realpath(place): place
+    for folder in places
+    for place, _, _ in os.walk(folder)
+    if all(os.path.isfile(os.path.join(place, x)) for x in names)
+  }
+  return sorted(found.values())
 
 
 def make_points(x: Any, y: Any) -> Points:

@@ -1,5 +1,7 @@
 """Curves: how runs become lines and bands, and which belong together."""
 
+import os
+
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
@@ -53,13 +55,18 @@ def test_folders_that_do_not_exist(tmp_path):
     plot.find_runs([str(tmp_path / 'a'), str(tmp_path / 'b')], 'scores.csv')
 
 
-def test_folders_given_twice(tmp_path):
+def test_folders_given_twice(tmp_path, monkeypatch):
   """A run counts as one seed, also if a folder above it is named, too."""
-  run = tmp_path / 'a'
-  run.mkdir()
-  (run / 'scores.csv').touch()
-  given = [str(tmp_path), f'{run}/', f'{tmp_path}/./a']
-  assert plot.find_runs(given, 'scores.csv') == [str(run)]
+  run, other = tmp_path / 'a', tmp_path / 'other' / 'b'
+  for folder in (run, other):
+    folder.mkdir(parents=True)
+    (folder / 'scores.csv').touch()
+  (tmp_path / 'latest').symlink_to(run)
+  monkeypatch.chdir(tmp_path)
+  given = [str(tmp_path), 'a/', './a', 'latest', 'other']
+  found = plot.find_runs(given, 'scores.csv')
+  assert {os.path.realpath(x) for x in found} == {str(run), str(other)}
+  assert len(found) == 2
 
 
 def test_points():
