@@ -6,7 +6,6 @@ import functools
 import io
 import os
 import re
-import select
 import signal
 import sys
 import time
@@ -16,7 +15,6 @@ from typing import Any, NoReturn
 
 from agents.run import errors, files, mpi, schema, stopping
 
-_STDOUT = 1  # file descriptor
 # Seconds that other ranks wait for the first one to say what they all know. It
 # ends them within 0.01 s, but may first close environments and remove a folder.
 _PATIENCE = 4
@@ -137,8 +135,10 @@ def run(function: Callable[[], object]) -> int:
     _say(f'Stopped. {stop.advice}', 0)
     return 0
   except Exception as error:
-    if isinstance(error, BrokenPipeError) and _drop_unread_output():
-      return _leave(1)
+    if isinstance(error, BrokenPipeError):
+      # Python writes the rest of its buffer when it exits.
+      if stopping.replace_unread_output(os.devnull):
+        return _leave(1)
     code, words = explain(error)
     if words:
       _say(words, code)
@@ -261,16 +261,3 @@ def _leave(code):
     sys.stderr.flush()
     mpi.world().Abort(code)
   return code
-
-
-def _drop_unread_output():
-  """Return whether the reader of the standard output has gone.
-
-  If so, leave nothing there that would fail again when Python exits.
-  """
-  poll = select.poll()
-  poll.register(_STDOUT, 0)
-  gone = any(event & select.POLLERR for _, event in poll.poll(0))
-  if gone:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
-  return gone

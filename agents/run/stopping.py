@@ -38,6 +38,8 @@ _senders: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 _TWICE: dict[int, float] = {signal.SIGTERM: 1.0, signal.SIGINT: 0.3}
 # Seconds after a signal in which it may also end a reader of the output.
 _READERS_END = 1.0
+# What takes its place: the terminal, or nothing if that is closed, too.
+_READABLE = '/dev/tty', os.devnull
 
 
 class StopRequested(Exception):
@@ -194,7 +196,7 @@ def _watch(receiver, numbers, what):
     if not requested():
       began = time.monotonic()
       _requested.set()
-      replace_unread_output()
+      replace_unread_output(*_READABLE)
       if mpi.is_first():
         with contextlib.suppress(OSError):
           line = f'\n{what}; press Ctrl-C again to exit at once.'
@@ -205,14 +207,15 @@ def _watch(receiver, numbers, what):
 def _outlive_readers():
   end = time.monotonic() + _READERS_END
   while time.monotonic() < end:
-    replace_unread_output()
+    replace_unread_output(*_READABLE)
     time.sleep(0.01)
 
 
-def replace_unread_output() -> bool:
-  """Let standard streams whose reader has gone write where they can be read.
+def replace_unread_output(*places: str) -> bool:
+  """Let standard streams whose reader has gone write elsewhere.
 
-  That is the terminal, or nowhere if it is closed, too.
+  Args:
+    *places: Files, of which the first that can be opened takes their place.
 
   Returns:
     Whether there were any.
@@ -224,7 +227,7 @@ def replace_unread_output() -> bool:
   gone = [stream for stream, event in poll.poll(0) if event & bad]
   if gone:
     with contextlib.ExitStack() as stack:
-      for path in ('/dev/tty', os.devnull):
+      for path in places:
         with contextlib.suppress(OSError):
           place = os.open(path, os.O_WRONLY | os.O_NOCTTY)
           stack.callback(os.close, place)
