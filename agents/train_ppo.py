@@ -194,8 +194,6 @@ def main(_: Any) -> None:
   given = flags.read(define_flags, FLAGS)
   comm = mpi.world()
   utility.set_up_logging()
-  if comm.Get_rank():
-    logging.getLogger('agents').setLevel(logging.WARNING)
   with stopping.handle_signals():
     claim = functools.partial(_claim, given)
     work = functools.partial(_train, given, comm)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TextIO
 
-from agents.run import log, references, training
+from agents.run import log, mpi, references, training
 
 
 class TextHandler(logging.Handler):
@@ -49,10 +49,13 @@ class TextHandler(logging.Handler):
 def set_up_logging(verbose: bool = False) -> None:
   """Print the messages of this project and the warnings of other libraries.
 
+  Of several MPI processes, all but the first print only warnings.
+
   Args:
     verbose: Whether to also print details, which otherwise only go to the
       files of `write_messages`.
   """
+  shown = logging.DEBUG if verbose else logging.INFO
   for name in references.PROJECT:
     logger = logging.getLogger(name)
     logger.setLevel(logging.DEBUG)
@@ -62,7 +65,7 @@ def set_up_logging(verbose: bool = False) -> None:
     if not own:
       own = [TextHandler(stream='stderr')]
       logger.addHandler(own[0])
-    own[0].setLevel(logging.DEBUG if verbose else logging.INFO)
+    own[0].setLevel(shown if mpi.is_first() else logging.WARNING)
 
 
 @contextlib.contextmanager

@@ -309,8 +309,6 @@ def _find_first(logdir):
 
 def _serve_rank(ranks):
   """Train the runs that the first rank chooses."""
-  for name in ('agents', 'planet'):
-    logging.getLogger(name).setLevel(logging.WARNING)
   while run := ranks.comm.bcast(None):
     logdir, config = run
     mpi.check_shared(ranks.comm, logdir)

@@ -46,6 +46,15 @@ def test_details(logger, tmp_path, capsys):
   assert path.read_text() == 'detail\nevent\n' * 3
 
 
+def test_other_ranks_print_only_warnings(logger, monkeypatch, capsys):
+  monkeypatch.setenv('OMPI_COMM_WORLD_SIZE', '2')
+  monkeypatch.setenv('OMPI_COMM_WORLD_RANK', '1')
+  messages.set_up_logging(verbose=True)
+  logger.info('event')
+  logger.warning('attention')
+  assert capsys.readouterr().err == 'attention\n'
+
+
 def test_trainings_beside_each_other(logger, tmp_path):
   """Each file has the messages of its training, whoever comes between."""
   messages.set_up_logging()
