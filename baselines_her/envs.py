@@ -8,7 +8,7 @@ import numpy as np
 
 from agents.envs import adapters, contract, guard, registry, spaces
 from agents.envs.wrappers import Wrapper
-from agents.run import errors
+from agents.run import errors, random_state
 
 
 class GoalEnv(Wrapper):
@@ -73,7 +73,8 @@ class GoalEnv(Wrapper):
       the state of the simulator.
     """
     inner = self._env.unwrapped
-    state: dict[str, Any] = {'random': _read_generator(inner)}
+    random = random_state.get_generator_state(inner)
+    state: dict[str, Any] = {'random': random}
     if adapters.uses_mujoco(inner):
       import mujoco
 
@@ -85,29 +86,13 @@ class GoalEnv(Wrapper):
   def set_state(self, state: dict) -> None:
     """Restore the result of `get_state`; reset the environment first."""
     inner = self._env.unwrapped
-    if state['random'] is not None:
-      if isinstance(inner.np_random, np.random.RandomState):
-        inner.np_random.set_state(state['random'])
-      else:
-        inner.np_random.bit_generator.state = state['random']
+    random_state.set_generator_state(inner, state['random'])
     if 'simulator' in state:
       import mujoco
 
       kind = mujoco.mjtState.mjSTATE_INTEGRATION
       mujoco.mj_setState(inner.model, inner.data, state['simulator'], kind)
       mujoco.mj_forward(inner.model, inner.data)
-
-
-def _read_generator(env):
-  """Return the state of the random numbers of an environment, None without."""
-  generator = getattr(env, 'np_random', None)
-  if isinstance(generator, np.random.RandomState):
-    # gym until 0.21 has such generators.
-    return generator.get_state(legacy=False)
-  if isinstance(generator, np.random.Generator):
-    return generator.bit_generator.state
-  # Classes without a base draw from what they like.
-  return None
 
 
 def find_time_limit(env_id: str) -> int | None:

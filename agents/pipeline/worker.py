@@ -105,9 +105,9 @@ class Worker:
       'length': self._env.episode_length,
       'rows': self._env.episodes,
     }
-    generator = self._find_generator()
-    if generator is not None:
-      state['random'] = generator.bit_generator.state
+    random = random_state.get_generator_state(self._unwrapped)
+    if random is not None:
+      state['random'] = random
     if self._own_randomness:
       with self._env.exchanged():
         state['process'] = random_state.get_random_state()
@@ -129,9 +129,7 @@ class Worker:
       return None
     # Uses up the seed, which would otherwise undo the state of the generator.
     self.reset()
-    generator = self._find_generator()
-    if generator is not None and 'random' in state:
-      generator.bit_generator.state = state['random']
+    random_state.set_generator_state(self._unwrapped, state.get('random'))
     if self._own_randomness and 'process' in state:
       with self._env.exchanged():
         random_state.set_random_state(state['process'])
@@ -169,10 +167,9 @@ class Worker:
         )
     return flat
 
-  def _find_generator(self):
-    env = getattr(self._env, 'unwrapped', self._env)
-    generator = getattr(env, 'np_random', None)
-    return generator if hasattr(generator, 'bit_generator') else None
+  @property
+  def _unwrapped(self):
+    return getattr(self._env, 'unwrapped', self._env)
 
 
 def _video_paths(folder):

@@ -1,4 +1,4 @@
-"""Random number generators that the whole process shares."""
+"""Random number generators, of the whole process and of environments."""
 
 import random
 from collections.abc import Mapping
@@ -43,6 +43,35 @@ def set_random_state(state: Mapping[str, Any]) -> None:
   """Restore the result of `get_random_state`."""
   random.setstate(state['python'])
   np.random.set_state(state['numpy'])
+
+
+def get_generator_state(env: Any) -> dict[str, Any] | None:
+  """Return the state of the generator of an environment.
+
+  Args:
+    env: Environment without wrappers. Its `np_random` may be a `RandomState`,
+      as in gym until 0.21.
+
+  Returns:
+    Dict of plain data and arrays; None for classes without a base, which draw
+    from what they like.
+  """
+  generator = getattr(env, 'np_random', None)
+  if isinstance(generator, np.random.RandomState):
+    return generator.get_state(legacy=False)
+  if isinstance(generator, np.random.Generator):
+    return dict(generator.bit_generator.state)
+  return None
+
+
+def set_generator_state(env: Any, state: dict[str, Any] | None) -> None:
+  """Restore the result of `get_generator_state`; None changes nothing."""
+  if state is None:
+    return
+  if isinstance(env.np_random, np.random.RandomState):
+    env.np_random.set_state(state)
+  else:
+    env.np_random.bit_generator.state = state
 
 
 class Separate:
