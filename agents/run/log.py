@@ -1,7 +1,7 @@
 """Scalars of runs: records of epochs, JSON lines, tables and event files.
 
-All line-based files of a run are written through `append`. The systems define
-the names and columns of their files and pass rows to the writers here.
+All lines that a run adds to a file go through `append`. The systems define the
+names and columns of their files and pass rows to the writers here.
 """
 
 import contextlib
@@ -99,8 +99,8 @@ def cut_json(path: str, keep: Callable[[Any], bool]) -> None:
     keep: Function that returns whether to keep an object.
   """
   rows = [x for x in read_json(path) if keep(x)]
-  with files.atomic_path(path) as temporary:
-    append(temporary, ''.join(json.dumps(x) + '\n' for x in rows))
+  with files.atomic_write(path) as file_:
+    file_.writelines(json.dumps(x) + '\n' for x in rows)
 
 
 class Table:
@@ -152,8 +152,8 @@ def write_table(
   path: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]
 ) -> None:
   """Write a CSV file, completely or not at all."""
-  with files.atomic_path(path) as temporary:
-    append(temporary, format_rows([columns, *rows]))
+  with files.atomic_write(path) as file_:
+    file_.write(format_rows([columns, *rows]))
 
 
 def read_table(path: str, numbers: Iterable[str] = ()) -> Iterator[Row]:
