@@ -9,7 +9,6 @@ import contextlib
 import copy
 import functools
 import itertools
-import json
 import logging
 import os
 import secrets
@@ -310,7 +309,7 @@ class Session:
     folder.mark(path, 'saam.py', _SAAM)
     packages = toolbox.list_packages(self.params)
     copy_modules(path, [*packages, *self.args.save_modules])
-    folder.mark(path, 'cpanel.json', json.dumps(self.cpanel, indent=2))
+    files.write_json(os.path.join(path, 'cpanel.json'), self.cpanel, indent=2)
     params = {
       **self.params,
       'session_name': name,
@@ -347,7 +346,7 @@ class Session:
         address = start_tensorboard(self._file('tensorboard'))
         self.logger.info(f'TensorBoard at {address}.')
       if args.repeal:
-        folder.mark(self.path, 'repeal.json', json.dumps(args.repeal, indent=2))
+        files.write_json(self._file('repeal.json'), args.repeal, indent=2)
       thread = resources.ResourceThread(
         self._file('monlog.json'),
         self.logger,
