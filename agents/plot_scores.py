@@ -101,7 +101,7 @@ def _describe(path: str) -> tuple[str, dict[str, Any]]:
     path: File of scores, in the folder of a run or elsewhere.
   """
   folder, name = os.path.split(os.path.abspath(path))
-  if not os.path.exists(os.path.join(folder, 'config.yaml')):
+  if not folder_lib.is_run(folder):
     return name.removesuffix('.csv'), {}
   config = folder_lib.read_settings(folder)
   source = os.path.basename(folder).partition('-')[2] or 'ppo'

@@ -80,8 +80,8 @@ def main(args: Any) -> None:
     UsageError: If there are no runs, or no scalars match the names.
   """
   style = plot.Style(_AXES[args.axis], window=args.window)
-  folders = plot.find_runs(args.logdirs, 'config.yaml', 'metrics.jsonl')
-  runs = [load_run(x, args.axis) for x in folders]
+  found = plot.find_runs(args.logdirs, 'config.yaml', 'metrics.jsonl')
+  runs = [load_run(x, args.axis) for x in found]
   known = {name for run in runs for name in run.curves}
   if not known:
     raise errors.UsageError(
