@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agents.pipeline.params import common
-from agents.run import errors
+from agents.run import schema
 
 cpanel: dict[str, Any] = dict(
   number_epochs=40,
@@ -64,10 +64,7 @@ def gen_params(cpanel: Mapping[str, Any]) -> dict[str, Any]:
   from agents.pipeline import env_config
 
   for key in ('n_steps', 'batch_size'):
-    if not cpanel[key] or cpanel[key] < 1:
-      raise errors.UsageError(
-        f'Key {key!r} is {cpanel[key]}; it must be 1 or more.'
-      )
+    schema.convert(schema.Positive, cpanel[key], f'Key {key!r}')
   env = {'name': cpanel['model_name'], 'from_module': cpanel['from_module']}
   key = cpanel['observation_key']
   env['config'] = env_config.inspect(env, 'pipeline', key=key)
