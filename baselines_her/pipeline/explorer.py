@@ -103,7 +103,8 @@ class HERExplorer(ExplorerBase):
     shown = session.comm.Get_rank() == 0 and window.has_display()
     if not (shown or session.path):
       return task.make_venv(1, seed)
-    if problem := play.find_problem(task.name, shown):
+    limit = task.settings.T
+    if problem := play.find_problem(task.name, shown, limit):
       session.logger.warn(f'Playing without pictures: {problem}')
       return task.make_venv(1, seed)
     task.tell_version()
@@ -113,5 +114,5 @@ class HERExplorer(ExplorerBase):
       shown,
       f'{session.folder("videos")}/',
       folder=session.folder('monitor'),
-      time_limit=task.settings.T,
+      time_limit=limit,
     )

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import pickle
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from agents.pipeline import logs
 from agents.pipeline.session import Session
 from agents.run import errors, stopping
 from agents.tools.tf1 import tf
-from baselines_her import demonstrations, her, logger, vec_env
+from baselines_her import demonstrations, her, logger, play, vec_env
 from baselines_her.params import common
 from tests.baselines_her import toy
 
@@ -329,6 +330,23 @@ def test_memory(started):
   )
   with pytest.raises(errors.UsageError, match='has room for 4'):
     small.load_state_dict(memory.state_dict())
+
+
+def test_time_limit_of_what_is_shown(tmp_path, monkeypatch):
+  """It is the setting T, as some ids have no limit of their own."""
+  find_problem = mock.Mock(return_value='It is dark.')
+  monkeypatch.setattr(play, 'find_problem', find_problem)
+  monkeypatch.setattr('agents.envs.window.has_display', lambda: False)
+  session = Session(
+    [
+      *('--params', 'tests.baselines_her.test_pipeline', '--play'),
+      *('--session-path', str(tmp_path), '--no-monitor-gpu'),
+    ]
+  )
+  with session.tf_session():
+    session.runner.start(session)
+  session.finalize()
+  find_problem.assert_called_once_with('ToyPoint-v0', False, STEPS)
 
 
 def test_settings_of_the_memory(started):
