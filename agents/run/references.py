@@ -27,6 +27,8 @@ from agents.run import errors
 HELP = 'Module of yours that the stored run may import. Can be repeated.'
 PROJECT = ('agents', 'planet', 'baselines_her')
 _nameable: set[str] = set()
+# End of the name of a function: checksums, and the Python that compiled it.
+_COMPILED = re.compile(r'(?:-[0-9a-f]{8})+-py(3\.\d+)(?=>)')
 _Named = TypeVar('_Named', bound=Callable[..., Any])
 
 
@@ -115,7 +117,8 @@ def name_of(value: Any) -> str:
     `module:qualname` if another process can find the object by it, `module:`
     for a module, otherwise a text in angle brackets, with `()` unless it is a
     function, a class or a `functools.partial`. That of functions and partials
-    depends on code and values, including those of globals.
+    depends on code and values, including those of globals. Where code counts,
+    the version of Python, which compiles it, is in the name.
   """
   if isinstance(value, types.ModuleType) and value.__name__ != '__main__':
     return f'{value.__name__}:'
@@ -127,24 +130,41 @@ def name_of(value: Any) -> str:
         return name
   is_made = known is not value and not isinstance(value, functools.partial)
   call = '()' if is_made else ''
-  return f'<{name}{_digest(value)}{_digest_around(value)}>{call}'
+  python = f'-py3.{sys.version_info.minor}' if _has_code(value) else ''
+  return f'<{name}{_digest(value)}{_digest_around(value)}{python}>{call}'
 
 
 def is_same(stored: Any, given: Any) -> bool:
   """Return whether plain data is equal, or names the same objects.
 
+  Functions that other versions of Python compiled only need the same name.
+
   Args:
     stored: Data of a run; earlier versions did not tell apart functions with
-      the same code and other globals, nor classes and their instances.
+      the same code and other globals, nor classes and their instances, and
+      did not store the version of Python.
     given: Data of a command.
   """
   if isinstance(stored, list) and isinstance(given, list):
     pairs = zip(stored, given)
     return len(stored) == len(given) and all(is_same(x, y) for x, y in pairs)
   if isinstance(stored, str) and isinstance(given, str):
-    earlier = re.sub(r'(<.*-[0-9a-f]{8})-[0-9a-f]{8}>', r'\1>', given)
-    return stored in (given, earlier, re.sub(r'(<.*>)\(\)$', r'\1', given))
+    one, other = map(_COMPILED.search, (stored, given))
+    if one and other and one[1] != other[1]:
+      return _COMPILED.sub('', stored) == _COMPILED.sub('', given)
+    unmarked = re.sub(r'(<.*-[0-9a-f]{8})-py3\.\d+>', r'\1>', given)
+    earlier = re.sub(r'(<.*-[0-9a-f]{8})-[0-9a-f]{8}>', r'\1>', unmarked)
+    same_class = re.sub(r'(<.*>)\(\)$', r'\1', given)
+    return stored in (given, unmarked, earlier, same_class)
   return stored == given
+
+
+def _has_code(value):
+  """Return whether compiled code is part of the name of an object."""
+  if isinstance(value, functools.partial):
+    parts = value.func, *value.args, *value.keywords.values()
+    return any(map(_has_code, parts))
+  return isinstance(value, types.FunctionType)
 
 
 def _digest(value):
@@ -217,8 +237,10 @@ def _list_globals(code):
 
 
 def _checksum(parts):
-  # Addresses differ in another process, as does the order of sets.
+  # Addresses differ in another process, as does the order of sets. Names within
+  # are those of earlier versions.
   text = re.sub(' at 0x[0-9a-fA-F]+', '', repr(_in_order(parts)))
+  text = re.sub(r'(-[0-9a-f]{8})-py3\.\d+>', r'\1>', text)
   return f'-{zlib.crc32(text.encode()):08x}'
 
 

@@ -101,7 +101,9 @@ def test_what_is_around_a_function(text, around, other):
 def test_runs_of_earlier_versions_are_the_same():
   """Their names lack what is around a function."""
   name = references.name_of(define('return LIMIT', LIMIT=3))
-  earlier = re.sub(r'-[0-9a-f]{8}>', '>', name)
+  unmarked = re.sub(r'-py3\.\d+>', '>', name)
+  assert unmarked != name and references.is_same(unmarked, name)
+  earlier = re.sub(r'-[0-9a-f]{8}>', '>', unmarked)
   assert re.fullmatch('<__main__:f-[0-9a-f]{8}>', earlier)
   assert references.is_same(earlier, name) and references.is_same(name, name)
   assert references.is_same([f'gym_{earlier}', 1], [f'gym_{name}', 1])
@@ -112,6 +114,31 @@ def test_runs_of_earlier_versions_are_the_same():
   inside = functools.partial(define('return LIMIT', LIMIT=3), 1)
   outside = functools.partial(define('return LIMIT', LIMIT=4), 1)
   assert references.name_of(inside) != references.name_of(outside)
+
+
+def test_functions_that_another_python_compiled(monkeypatch):
+  """Their checksums differ; names of objects without code do not."""
+
+  def name_all(text):
+    make = define(text, LIMIT=3)
+    return [
+      references.name_of(x)
+      for x in (make, functools.partial(make, 1), functools.partial(Named, 1))
+    ]
+
+  ours, others = name_all('return 1'), name_all('return 2')
+  assert [references.is_same(*x) for x in zip(ours, others)] == [0, 0, 1]
+  monkeypatch.setattr(sys, 'version_info', types.SimpleNamespace(minor=9))
+  others = name_all('return 2')
+  assert [x.endswith('-py3.9>') for x in others] == [True, True, False]
+  assert references.is_same(
+    [f'gym_{x}' for x in ours], [f'gym_{x}' for x in others]
+  )
+  assert not references.is_same(ours[0], others[1])
+  assert not references.is_same(ours[0], others[0].replace('f-', 'g-'))
+  # Names within names are those of earlier versions.
+  for one, other in zip(ours, name_all('return 1')):
+    assert one.partition('-py')[0] == other.partition('-py')[0]
 
 
 @pytest.mark.parametrize(
