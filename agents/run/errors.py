@@ -77,7 +77,7 @@ class NotFinite(Failure):
 def how_to_install(extra: str) -> str:
   """Return the command that installs an extra, and where to read on."""
   command = f"pip install 'reference-agents[{extra}]'"
-  missing = {'pybullet': (3, 12), 'dmc': (3, 13)}
+  missing = {'pybullet': (3, 12), 'dmc': (3, 13), 'carla': (3, 13)}
   if sys.version_info < missing.get(extra, (4,)):
     return command
   return f'{command}; docs/install.md lists what it does not include'

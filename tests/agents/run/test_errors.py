@@ -14,6 +14,8 @@ from agents.run import errors
     ('pybullet', (3, 12, 0), False),
     ('dmc', (3, 12, 1), True),
     ('dmc', (3, 13, 0), False),
+    ('carla', (3, 12, 1), True),
+    ('carla', (3, 13, 0), False),
     ('robotics', (3, 13, 0), True),
   ],
 )
