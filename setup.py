@@ -134,7 +134,8 @@ setuptools.setup(
     '': ['py.typed', '*.pyi'],
     'planet.envs.carla': ['maps/*'],
   },
-  python_requires='>=3.10',
+  # Those for which TensorFlow 2.21 has wheels.
+  python_requires='>=3.10,<3.14',
   install_requires=[
     'tensorflow>=2.21,<2.22',
     # TensorFlow Probability needs it, but does not say so.

@@ -185,6 +185,20 @@ def test_versions_are_the_same_everywhere():
     assert others and set(others) == {version}
 
 
+def test_pythons_are_the_same_everywhere():
+  """pip refuses others in a sentence, rather than TensorFlow as unknown."""
+  from packaging import specifiers
+
+  (words,) = re.findall("python_requires='(.*)'", read('setup.py'))
+  (versions,) = re.findall(
+    "^VERSIONS='(.*)'", read('scripts', 'setup.sh'), re.M
+  )
+  allowed = specifiers.SpecifierSet(words)
+  found = {x for x in range(20) if f'3.{x}.1' in allowed}
+  assert {f'3.{x}' for x in found} == {*versions.split()}
+  assert f'Python 3.{min(found)} to 3.{max(found)}' in read('README.md')
+
+
 def test_container():
   """It copies what exists, calls setup.sh, and does not run as root."""
   text = read('Dockerfile').replace('\\\n', ' ')
