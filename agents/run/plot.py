@@ -7,6 +7,7 @@ Figures are drawn without pyplot, so they do not need a display.
 import dataclasses
 import fnmatch
 import itertools
+import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from scipy import ndimage
 
 from agents.run import errors, files, log
 
+_logger = logging.getLogger(__name__)
 # Increasing x values, and y values; both [points].
 Points = tuple[np.ndarray, np.ndarray]
 _COLORS = 10
@@ -81,7 +83,8 @@ class Style:
 def find_runs(folders: Iterable[str], *names: str) -> list[str]:
   """Return the folders at or below some folders that hold all named files.
 
-  A folder that lies in several of them is there once, so it counts as one seed.
+  Links below them are followed. A folder that lies in several of them is there
+  once, so it counts as one seed. Those that cannot be read are told.
 
   Raises:
     UsageError: If one of the folders does not exist.
@@ -92,13 +95,16 @@ def find_runs(folders: Iterable[str], *names: str) -> list[str]:
       raise errors.UsageError(
         f'There is no file or folder {place}; check the path.'
       )
-  found = {
-    os.path.realpath(place): place
-    for folder in places
-    for place, _, _ in os.walk(folder)
+  seen: dict[str, str] = {}
+  for folder in places:
+    for place, below, _ in os.walk(folder, onerror=_tell, followlinks=True):
+      if seen.setdefault(os.path.realpath(place), place) != place:
+        below.clear()
+  return sorted(
+    place
+    for place in seen.values()
     if all(os.path.isfile(os.path.join(place, x)) for x in names)
-  }
-  return sorted(found.values())
+  )
 
 
 def make_points(x: Any, y: Any) -> Points:
@@ -388,6 +394,13 @@ def save(figure: Any, path: str) -> str:
       '.svg.'
     ) from None
   return path
+
+
+def _tell(error: OSError) -> None:
+  """Warn of a folder that cannot be searched."""
+  _logger.warning(
+    'Left out %s, which cannot be read: %s.', error.filename, error.strerror
+  )
 
 
 def _list_differences(run: Run, others: Sequence[Run]) -> list[str]:

@@ -69,6 +69,41 @@ def test_folders_given_twice(tmp_path, monkeypatch):
   assert len(found) == 2
 
 
+def test_links(tmp_path, caplog):
+  """Runs that are elsewhere count, links in circles do not hinder."""
+  run = tmp_path / 'scratch' / 'b'
+  run.mkdir(parents=True)
+  (run / 'scores.csv').touch()
+  (run / 'above').symlink_to(tmp_path)
+  logs = tmp_path / 'logs'
+  logs.mkdir()
+  (logs / 'b').symlink_to(run)
+  (logs / 'again').symlink_to(logs)
+  (found,) = plot.find_runs([str(logs)], 'scores.csv')
+  assert os.path.realpath(found) == str(run)
+  assert not caplog.messages
+
+
+def test_folders_that_cannot_be_read(tmp_path, monkeypatch, caplog):
+  """The figure would lack their runs without a word."""
+  for name in ('a', 'b'):
+    (tmp_path / name).mkdir()
+    (tmp_path / name / 'scores.csv').touch()
+  scandir = os.scandir
+
+  def refuse(path):
+    if path == str(tmp_path / 'b'):
+      raise PermissionError(13, 'Permission denied', path)
+    return scandir(path)
+
+  monkeypatch.setattr(os, 'scandir', refuse)
+  assert plot.find_runs([str(tmp_path)], 'scores.csv') == [str(tmp_path / 'a')]
+  (told,) = caplog.messages
+  assert told == (
+    f'Left out {tmp_path}/b, which cannot be read: Permission denied.'
+  )
+
+
 def test_points():
   """Sorted; repetitions are averaged, and what is not finite is left out."""
   x, y = plot.make_points([3, 1, 3, 2, np.nan], [1, 5, 3, np.inf, 2])
