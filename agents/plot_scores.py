@@ -16,7 +16,7 @@ deviation as a band.
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agents.run import entry, errors, files, plot
@@ -29,12 +29,15 @@ _NEUTRAL = ('seed', 'logdir', 'steps', 'use_gpu')
 def main(argv: Sequence[str] | None = None) -> None:
   """Draw the curves that the command line selects."""
   args = parse_args(argv)
-  runs = []
+  sources: dict[str, list[str]] = {}
   for source in args.sources:
     label, _, path = source.rpartition('=')
     if os.path.exists(files.expand(source)):
       label, path = '', source
-    runs += load_runs(path, args.phase, label, args.divide)
+    sources.setdefault(label, []).append(path)
+  runs = []
+  for label, paths in sources.items():
+    runs += load_runs(paths, args.phase, label, args.divide)
   groups = {
     label: [run.curves[args.phase] for run in members]
     for label, members in plot.group(runs).items()
@@ -47,12 +50,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def load_runs(
-  path: str, phase: str, label: str = '', divide: float = 1
+  path: str | Iterable[str], phase: str, label: str = '', divide: float = 1
 ) -> list[plot.Run]:
   """Return the scores of one or many runs.
 
   Args:
-    path: CSV file, or folder with `scores.csv` files at any depth.
+    path: CSV file, or folder with `scores.csv` files at any depth; or several
+      of them. A file that lies in several of them counts once.
     phase: Phase to select, and the name of the curves.
     label: Label of the runs; by default, their configuration and environment,
       or the name of the file.
@@ -62,23 +66,18 @@ def load_runs(
     UsageError: If the file does not exist or has no scores of the phase, or the
       settings of a run are damaged.
   """
-  folders = plot.find_runs([path], 'scores.csv')
-  names = [os.path.join(x, 'scores.csv') for x in folders]
-  if not os.path.isdir(files.expand(path)):
-    names = [files.expand(path)]
-  runs = []
-  for name in names:
-    task, settings = _describe(name)
-    seeds = plot.read_seeds(name, 'global_step', 'mean_score', phase)
-    for steps, scores in seeds.values():
-      curves = {phase: (steps / divide, scores)}
-      runs.append(plot.Run(label or task, curves, settings))
-  if not runs:
-    raise errors.UsageError(
-      f'There are no scores of phase {phase} in {path}; give another --phase, '
-      'train or eval, or a folder of runs.'
-    )
-  return runs
+  loaded: dict[str, list[plot.Run]] = {}
+  for place in [path] if isinstance(path, str) else path:
+    names = {os.path.realpath(x): x for x in _find_files(place)}
+    for key, name in names.items():
+      if key not in loaded:
+        loaded[key] = _load(name, phase, label, divide)
+    if not any(loaded[key] for key in names):
+      raise errors.UsageError(
+        f'There are no scores of phase {phase} in {place}; give another '
+        '--phase, train or eval, or a folder of runs.'
+      )
+  return [run for runs in loaded.values() for run in runs]
 
 
 def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
@@ -94,6 +93,24 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
   return parser.parse_args(argv)
 
 
+def _find_files(path: str) -> list[str]:
+  """Return the paths of the files of scores in a folder, or that of a file."""
+  folders = plot.find_runs([path], 'scores.csv')
+  if os.path.isdir(files.expand(path)):
+    return [os.path.join(x, 'scores.csv') for x in folders]
+  return [files.expand(path)]
+
+
+def _load(name: str, phase: str, label: str, divide: float) -> list[plot.Run]:
+  """Return the scores of a file, a run for each seed in it."""
+  task, settings = _describe(name)
+  seeds = plot.read_seeds(name, 'global_step', 'mean_score', phase)
+  return [
+    plot.Run(label or task, {phase: (steps / divide, scores)}, settings)
+    for steps, scores in seeds.values()
+  ]
+
+
 def _describe(path: str) -> tuple[str, dict[str, Any]]:
   """Return the label of a run, and its settings.
 
@@ -104,7 +121,9 @@ def _describe(path: str) -> tuple[str, dict[str, Any]]:
   if not folder_lib.is_run(folder):
     return name.removesuffix('.csv'), {}
   config = folder_lib.read_settings(folder)
-  source = os.path.basename(folder).partition('-')[2] or 'ppo'
+  # A link to a run may have any name.
+  own = os.path.basename(os.path.realpath(folder))
+  source = own.partition('-')[2] or 'ppo'
   settings = {k: v for k, v in config.items() if k not in _NEUTRAL}
   return f'{source} {config.get("env", "")}', settings
 

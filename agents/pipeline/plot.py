@@ -205,7 +205,7 @@ def main(args: argparse.Namespace) -> None:
   groups = [x for x in [args.sessions, *(args.group or [])] if x]
   if not groups:
     raise errors.UsageError('No session given; name at least one folder.')
-  groups = [[files.absolute(x) for x in group] for group in groups]
+  groups = [_unique(x) for x in groups]
   output = args.output or os.path.join(groups[0][0], 'plots')
   xlabel, counts = _AXES[args.keyx], args.keyx != 'clock'
   style = plot.Style(xlabel, counts=counts, trim=True, window=args.window)
@@ -259,6 +259,14 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 def run(argv: Sequence[str] | None = None) -> int:
   """Run the program; return the exit code."""
   return entry.run(lambda: main(parse_args(argv)))
+
+
+def _unique(sessions):
+  """Return absolute paths; a session that is named twice is one run."""
+  found: dict[str, str] = {}
+  for path in map(files.absolute, sessions):
+    found.setdefault(os.path.realpath(path), path)
+  return list(found.values())
 
 
 def _find_parent(path, rows):

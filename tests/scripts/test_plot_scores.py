@@ -57,6 +57,25 @@ def test_folders(tmp_path):
   }
 
 
+def test_runs_named_twice(tmp_path):
+  """They are one seed, also within a folder, and through a link."""
+  for number in range(2):
+    make_run(tmp_path, number, 'A-v0')
+  run = tmp_path / '20261120T000000-default'
+  (tmp_path / 'latest').symlink_to(run)
+  given = [str(run), f'{tmp_path}/latest', str(tmp_path), f'{run}/scores.csv']
+  groups = plot.group(plot_scores.load_runs(given, 'eval'))
+  assert {k: len(v) for k, v in groups.items()} == {'default A-v0': 2}
+  drawn = []
+  patch = pytest.MonkeyPatch()
+  with patch.context() as context:
+    context.setattr(plot, 'draw', lambda *args: drawn.append(args))
+    context.setattr(plot, 'save', lambda *args: None)
+    plot_scores.main([*given, f'a={run}', f'a={run}/', '--out=x.png'])
+  ((_, curves, _),) = drawn
+  assert {k: len(v) for k, v in curves.items()} == {'default A-v0': 2, 'a': 1}
+
+
 def test_program(tmp_path, capsys):
   """More groups than colors of the past; another ending than .png."""
   out = tmp_path / 'curves.svg'

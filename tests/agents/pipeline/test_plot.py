@@ -90,6 +90,27 @@ def test_groups(tmp_path, capsys):
   assert plot.make_labels([other, other]) == ['1: b', '2: b']
 
 
+def test_sessions_named_twice(tmp_path, capsys, monkeypatch):
+  """They are one run of their group, whose times count once."""
+  session = make_session(tmp_path, 'a')
+  (tmp_path / 'latest').symlink_to(session)
+  counts = []
+  monkeypatch.setattr(
+    plot, 'draw_profile', lambda label, tables: counts.append(len(tables))
+  )
+  monkeypatch.setattr(curves, 'save', lambda figure, path: path)
+  draw = curves.draw
+
+  def count(title, groups, style):
+    counts.append([len(x) for x in groups.values()])
+    return draw(title, groups, style)
+
+  monkeypatch.setattr(curves, 'draw', count)
+  names = [session, f'{session}/', tmp_path / 'latest']
+  assert run(capsys, *names, '--group', session)[0] == 0
+  assert counts == [[1, 1], [1, 1], 1, 1]
+
+
 def test_clock(tmp_path, capsys):
   runs = [make_session(tmp_path, f'a{i}', 6, 7 + i) for i in range(2)]
   args = ('--keyx', 'clock', '--output', tmp_path)
