@@ -237,13 +237,16 @@ def iterate_events(folder: str) -> Iterator[tuple[float, int, str, float]]:
   for name in sorted(os.listdir(folder)):
     if 'tfevents' not in name:
       continue
-    # DataLossError: the file ends within an event, as its writer is at work
-    # or was killed.
-    with contextlib.suppress(tf.errors.DataLossError):
-      for event in tf.train.summary_iterator(os.path.join(folder, name)):
+    path = os.path.join(folder, name)
+    try:
+      for event in tf.train.summary_iterator(path):
         for value in event.summary.value:
           if value.HasField('simple_value'):
             yield event.wall_time, event.step, value.tag, value.simple_value
+    except tf.errors.DataLossError as error:
+      # A file may end within an event, as its writer is at work or was killed.
+      if 'truncated' not in str(error):
+        _logger.warning('%s is damaged; its rest is left out: %s', path, error)
 
 
 def read_events(folder: str) -> list[dict[str, float]]:

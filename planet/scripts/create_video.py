@@ -37,7 +37,8 @@ def main(args: Any) -> None:
   try:
     with Image.open(files.expand(args.input)) as image:
       strip = np.asarray(image.convert('RGB'))
-  except OSError as error:
+  except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+    # Pillow's words for damaged PNG files, and for sizes that are none.
     raise errors.UsageError(
       f'Cannot read the image {args.input}: {errors.reason_of(error)}. Give '
       'a strip, such as a .png file from TensorBoard.'

@@ -11,6 +11,7 @@ Skips folders that were exported before unless --force is True.
 """
 
 import concurrent.futures
+import contextlib
 import fnmatch
 import glob
 import os
@@ -73,9 +74,12 @@ def fetch_logdir(logdir: str, args: Any) -> str:
   if glob.glob(glob.escape(prefix) + '*') and args.force == 'False':
     return 'skipped'
   scalars = read_scalars(logdir, args.tags)
-  for tag, rows in scalars.items():
-    filename = f'{prefix}{_sanitize(tag)}.csv'
-    log.write_table(filename, ['wall_time', 'step', 'value'], rows)
+  with contextlib.ExitStack() as stack:
+    # All files or none, or the next call would skip the folder.
+    for tag, rows in scalars.items():
+      filename = f'{prefix}{_sanitize(tag)}.csv'
+      temporary = stack.enter_context(files.atomic_path(filename))
+      log.write_table(temporary, ['wall_time', 'step', 'value'], rows)
   return str(len(scalars))
 
 

@@ -157,15 +157,22 @@ def test_table_forgets_rows(tmp_path):
   assert path.read_bytes() == b'step\n1\n2\n5\n'
 
 
-def test_broken_event_file(tmp_path):
+def test_broken_event_file(tmp_path, caplog):
   """Scalars before the break are read."""
   events = log.Events(str(tmp_path))
   events.write(1, {'x': 1.5})
   events.write(2, {'x': 2.5})
   events.close()
   (path,) = tmp_path.iterdir()
-  path.write_bytes(path.read_bytes()[:-5])
+  whole = path.read_bytes()
+  path.write_bytes(whole[:-5])
   assert log.read_events(str(tmp_path)) == [{'x': 1.5}]
+  assert not caplog.messages, 'as of a training at work'
+  # What a file system leaves of it after a power failure.
+  path.write_bytes(whole[:-5] + bytes(5))
+  assert log.read_events(str(tmp_path)) == [{'x': 1.5}]
+  (told,) = caplog.messages
+  assert f'{path} is damaged; its rest is left out' in told
 
 
 def test_lines_that_are_no_metrics(tmp_path, caplog):

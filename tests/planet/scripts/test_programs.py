@@ -1,11 +1,16 @@
 """Programs beside training: events, videos, mirrored sources."""
 
+import errno
+import itertools
 import os
+import struct
+import zlib
 
 import numpy as np
 from PIL import Image
 
 from agents.envs import video
+from agents.run import log
 from planet.scripts import create_video, fetch_events, sync
 
 
@@ -62,6 +67,26 @@ def test_fetch_events(tmp_path, capsys):
   assert "--force: invalid choice: 'yes'" in capsys.readouterr().err
 
 
+def test_export_that_failed(tmp_path, monkeypatch, capsys):
+  """It leaves no files, so that the next call does not skip the folder."""
+  write_events(tmp_path / 'scalars', ['a', 'b', 'c'])
+  args = ['--logdirs', str(tmp_path / 'scalars'), '--tags', '*']
+  args += ['--outdir', str(tmp_path / 'out')]
+  write, counts = log.write_table, itertools.count()
+
+  def fail(*given):
+    if next(counts) == 2:
+      raise OSError(errno.ENOSPC, 'No space left on device')
+    write(*given)
+
+  monkeypatch.setattr(log, 'write_table', fail)
+  assert fetch_events.run(args) == 1
+  assert os.listdir(tmp_path / 'out') == []
+  assert fetch_events.run(args) == 0
+  assert len(os.listdir(tmp_path / 'out')) == 3
+  assert capsys.readouterr().out.endswith('scalars: 3\n')
+
+
 def test_strips_with_gaps(tmp_path):
   """White between the frames is no part of them; black is."""
   strip = np.random.RandomState(0).randint(0, 255, (16, 30, 3), np.uint8)
@@ -105,6 +130,35 @@ def test_create_video(tmp_path, capsys):
     assert image.size == (12, 8)
   assert create_video.run(args[:2] + ['-o', output, '-f', '-x', '7']) == 2
   assert create_video.run(args + ['-o', output, '-f', '-r', '0']) == 2
+
+
+def test_damaged_strip(tmp_path, capsys):
+  """A sentence, whichever error it is for Pillow."""
+  path = str(tmp_path / 'strip.png')
+  noise = np.random.RandomState(0).randint(0, 255, (64, 640, 3), np.uint8)
+  video.write_png(path, noise)
+  with open(path, 'rb') as file_:
+    good = file_.read()
+  second = good.rindex(b'IDAT')
+  size = struct.pack('>II', 60000, 60000)
+  for bad in (
+    good[: len(good) // 2],
+    good[:second] + bytes(4) + good[second + 4 :],
+    png_with_size(good, size),
+  ):
+    with open(path, 'wb') as file_:
+      file_.write(bad)
+    output = str(tmp_path / 'out.gif')
+    assert create_video.run(['-i', path, '-o', output]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f'Error: Cannot read the image {path}: ')
+    assert error.count('\n') == 1 and not os.path.exists(output)
+
+
+def png_with_size(good, size):
+  """The bytes of a picture whose header tells another width and height."""
+  head = good[12:16] + size + good[24:29]
+  return good[:12] + head + struct.pack('>I', zlib.crc32(head)) + good[33:]
 
 
 def write_files(folder, *names, text='x = 1\n'):
