@@ -44,7 +44,8 @@ class Saver(tf.train.Saver):
       save_path: Path without file extension.
 
     Raises:
-      UsageError: If the checkpoint is damaged or lacks these variables.
+      UsageError: If the checkpoint is damaged, lacks these variables, or has
+        been replaced by a training meanwhile.
     """
     try:
       reader = tf.train.NewCheckpointReader(save_path)
@@ -65,6 +66,11 @@ class Saver(tf.train.Saver):
       tf.errors.InvalidArgumentError,
       ValueError,
     ) as error:
+      if not os.path.exists(save_path + '.index'):
+        raise errors.UsageError(
+          f'The checkpoint {save_path} is not there any more: a training that '
+          'goes on keeps only the newest ones and the best. Repeat the command.'
+        ) from None
       raise errors.UsageError(
         f'The checkpoint {save_path} does not fit this version or these '
         f'settings ({_find_cause(error)}). Start a new run, or use the version '

@@ -58,6 +58,15 @@ def test_checkpoint_that_does_not_fit(tmp_path):
   assert 'not found' in text
 
 
+def test_checkpoint_that_a_training_has_replaced(tmp_path):
+  """The run is intact, so it must not be told to be unusable."""
+  path = str(tmp_path / 'best' / 'model.ckpt-7')
+  with tf.Graph().as_default(), tf.Session() as sess:
+    tf.get_variable('weights', [2], use_resource=True)
+    with pytest.raises(errors.UsageError, match='any more.* Repeat the com'):
+      utility.define_saver().restore(sess, path)
+
+
 def test_weights_of_another_shape(tmp_path):
   """Nothing else would notice; TensorFlow fails when it uses them."""
   path = str(tmp_path / 'model.ckpt')
