@@ -162,6 +162,14 @@ class EchoEnv(VectorEnv):
     return observ, float(np.sum(action)), done, info
 
 
+class TalkingEnv(VectorEnv):
+  """Prints, as libraries do."""
+
+  def reset(self):
+    print('words of an environment', flush=True)
+    return super().reset()
+
+
 def fail_to_construct():
   raise ValueError('broken constructor')
 

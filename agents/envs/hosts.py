@@ -325,6 +325,10 @@ def _process_main(conn, payload, close_timeout, dies_with_parent):
   for number in stopping.SIGNALS:
     signal.signal(number, stopping.ignore)
   signal.signal(signal.SIGINT, signal.SIG_IGN)
+  # A group in the background that uses the terminal would be stopped, and the
+  # program would wait for ever: after `stty tostop`, already when it prints.
+  for number in (signal.SIGTTOU, signal.SIGTTIN):
+    signal.signal(number, signal.SIG_IGN)
   signal.pthread_sigmask(signal.SIG_UNBLOCK, stopping.SIGNALS)
   args = (close_timeout,)
   threading.Thread(target=_end_with_parent, args=args, daemon=True).start()

@@ -5,6 +5,7 @@ import functools
 import multiprocessing
 import os
 import pickle
+import pty
 import signal
 import sys
 import time
@@ -86,6 +87,44 @@ def test_failing_step(start, strategy):
   for use in (env.reset, lambda: env.step(ACTION), lambda: env.magic):
     with pytest.raises(RuntimeError, match='crashed earlier(.|\n)*boom'):
       use()
+
+
+TERMINAL = """
+import os, termios
+os.setsid()
+terminal = os.open({!r}, os.O_RDWR)
+mode = termios.tcgetattr(terminal)
+mode[3] |= termios.TOSTOP
+termios.tcsetattr(terminal, termios.TCSANOW, mode)
+for stream in (0, 1, 2):
+  os.dup2(terminal, stream)
+from tests import scripted_envs
+from agents.envs import external
+env = external.Async(scripted_envs.TalkingEnv, 'process')
+env.reset()
+env.close()
+print('done', flush=True)
+"""
+
+
+def test_terminal_that_stops_background_programs():
+  """After `stty tostop`, what an environment prints does not stop it."""
+  main, side = pty.openpty()
+  code = TERMINAL.format(os.ttyname(side))
+  program = processes.start_python('-c', code)
+  shown = ''
+  try:
+    with processes.time_limit(60):
+      while 'done' not in shown:
+        shown += os.read(main, 1000).decode()
+      assert program.wait() == 0
+  finally:
+    program.kill()
+    program.wait()
+    program.stdout.close()
+    os.close(main)
+    os.close(side)
+  assert 'words of an environment' in shown
 
 
 @both
