@@ -102,6 +102,7 @@ def _measure(benchmark, argv, variant, folder, ranks):
     cwd=folder,
     stdout=subprocess.PIPE,
     text=True,
+    preexec_fn=machine.end_with_parent,
   )
   if done.returncode:
     raise errors.Failure(

@@ -142,7 +142,12 @@ def _run(module, function, what, path, out):
   log = os.path.join(out, f'{what}.log')
   with open(log, 'w') as file_:
     done = subprocess.run(
-      command, env={**os.environ, **quiet}, cwd=out, stdout=file_, stderr=file_
+      command,
+      env={**os.environ, **quiet},
+      cwd=out,
+      stdout=file_,
+      stderr=file_,
+      preexec_fn=machine.end_with_parent,
     )
   if done.returncode:
     with open(log) as file_:

@@ -5,12 +5,13 @@ import functools
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 from importlib import metadata
 
-from agents.run import mpi
+from agents.run import mpi, stopping
 
 # Root of the checkout.
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -62,6 +63,11 @@ def environ(**more: str) -> dict[str, str]:
   # Open MPI rejects root, often the only user in containers.
   root = {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
   return {**os.environ, **root, **more}
+
+
+def end_with_parent() -> None:
+  """Let a new process, of which it is the `preexec_fn`, end with this one."""
+  stopping.follow_parent(signal.SIGTERM)
 
 
 @functools.cache

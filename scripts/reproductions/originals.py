@@ -49,7 +49,11 @@ def train(
   with stopping.handle_signals('Stopping the original'):
     # In a new session, so that only this program receives Ctrl-C.
     process = subprocess.Popen(
-      command, env=environ, cwd=folder, start_new_session=True
+      command,
+      env=environ,
+      cwd=folder,
+      start_new_session=True,
+      preexec_fn=machine.end_with_parent,
     )
     while process.poll() is None:
       with contextlib.suppress(subprocess.TimeoutExpired):

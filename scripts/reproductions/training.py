@@ -108,7 +108,11 @@ def train(trial: Trial) -> None:
     before = fill(entry.before, seed, trial.run)
     if before and not os.path.exists(before[-1]):
       print(shlex.join(before), flush=True)
-      code = subprocess.call(machine.resolve(before), env=_environ())
+      code = subprocess.call(
+        machine.resolve(before),
+        env=_environ(),
+        preexec_fn=machine.end_with_parent,
+      )
       if code:
         raise _failure(before, code)
     record.update(command=trial.shown, complete=False)
@@ -137,7 +141,10 @@ def _run_once(trial, record, command):
   with stopping.handle_signals():
     # In a new session, so that only this program receives Ctrl-C.
     process = subprocess.Popen(
-      machine.resolve(command), env=_environ(), start_new_session=True
+      machine.resolve(command),
+      env=_environ(),
+      start_new_session=True,
+      preexec_fn=machine.end_with_parent,
     )
     while process.returncode is None:
       with contextlib.suppress(subprocess.TimeoutExpired):

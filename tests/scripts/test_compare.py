@@ -3,6 +3,7 @@
 import importlib
 import os
 import subprocess
+import time
 import types
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from agents.run import entry, errors
 from scripts import compare
-from tests import golden
+from tests import golden, processes
 from tests.originals import cases, her_recorder, planet, recording
 
 
@@ -76,6 +77,27 @@ def test_broken_original(tmp_path, monkeypatch):
     compare.main([str(tmp_path), '--out=numbers'])
   assert 'broken' in caught.value.details
   assert os.listdir('numbers') == ['original.log']
+
+
+def test_sides_end_with_the_program(tmp_path):
+  """Also when it is killed; they went on alone."""
+  started = tmp_path / 'started'
+  (tmp_path / 'side.py').write_text(
+    'import os, time\n'
+    'def run(*unused):\n'
+    f'  with open({str(started)!r}, "w") as file_:\n'
+    '    file_.write(f"{os.getpid()}\\n")\n'
+    '  time.sleep(60)\n'
+  )
+  code = f'compare._run("side", "run", "ours", "", {str(tmp_path)!r})'
+  program = processes.start_python('-c', f'from scripts import compare; {code}')
+  with program.stdout, processes.time_limit(60):
+    while not started.exists() or not started.read_text():
+      assert program.poll() is None
+      time.sleep(0.05)
+    program.kill()
+    program.wait()
+  assert processes.wait_for_end([int(started.read_text())], 10) == []
 
 
 def make_clone(path, name):
