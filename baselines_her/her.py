@@ -127,7 +127,8 @@ def prepare(
     'policy': policy,
     'rollout_worker': worker,
     'evaluator': evaluator,
-    'n_epochs': int(total_timesteps) // steps,
+    # Ranks that train for longer than others would wait for them.
+    'n_epochs': comm.bcast(int(total_timesteps) // steps),
     'n_test_rollouts': values.n_test_rollouts,
     'n_cycles': values.n_cycles,
     'n_batches': values.n_batches,

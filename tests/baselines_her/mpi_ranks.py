@@ -54,7 +54,8 @@ def train(rank, folder):
     her.learn(
       network='mlp',
       env=toy.vec_env(10, [100 + rank, 200 + rank]),
-      total_timesteps=120,
+      # The first rank decides; the other one would wait for ever.
+      total_timesteps=120 * (1 + rank),
       seed=3,
       save_path=os.path.join(folder, 'policies'),
       override_params={
