@@ -245,7 +245,7 @@ def main(_: Any) -> None:
     if episodes:
       mean = sum(x['return'] for x in episodes) / len(episodes)
       print(f'Mean return {mean:.2f} of {len(episodes)} episodes.')
-    stopping.check()
+    stopping.check(stopping.START_OVER)
 
 
 def run(argv: Sequence[str] | None = None) -> int:

@@ -83,7 +83,7 @@ def main(args: argparse.Namespace) -> None:
   env.seed(args.seed)
   episodes = []
   for number in range(1, args.num_episodes + 1):
-    stopping.check()
+    stopping.check(stopping.START_OVER)
     episodes.append(record_episode(env))
     if number % 10 == 0 or number == args.num_episodes:
       print(f'Recorded {number} of {args.num_episodes}.', flush=True)

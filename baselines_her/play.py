@@ -162,7 +162,7 @@ def main(args: argparse.Namespace) -> None:
       args.render,
       window=False if args.video else None,
     )
-  stopping.check()
+  stopping.check(stopping.START_OVER)
   logger.logkvs(dict(worker.logs('test')))
   logger.dumpkvs()
 

@@ -40,6 +40,8 @@ _TWICE: dict[int, float] = {signal.SIGTERM: 1.0, signal.SIGINT: 0.3}
 _READERS_END = 1.0
 # What takes its place: the terminal, or nothing if that is closed, too.
 _READABLE = '/dev/tty', os.devnull
+# Advice of programs that do not continue what they have begun.
+START_OVER = 'Repeat the command to start over.'
 
 
 class StopRequested(Exception):
@@ -59,10 +61,16 @@ def requested() -> bool:
   return _requested.is_set()
 
 
-def check() -> None:
-  """Raise StopRequested if the user has asked the program to stop."""
+def check(advice: str = StopRequested.advice) -> None:
+  """Raise StopRequested if the user has asked the program to stop.
+
+  Args:
+    advice: Sentence for the user; `START_OVER` for programs that only play.
+  """
   if requested():
-    raise StopRequested('The user asked to stop.')
+    stop = StopRequested('The user asked to stop.')
+    stop.advice = advice
+    raise stop
 
 
 def sleep(seconds: float) -> None:

@@ -185,7 +185,7 @@ def _try_episode(agent, env, bar, overview, action_repeat):
   observ, done = env.reset(), False
   steps: list[tuple] = []
   while not done:
-    stopping.check()
+    stopping.check(stopping.START_OVER)
     action, _ = agent.predict(observ, deterministic=True)
     observ, reward, done, info = env.step(action)
     if guard.has_failed(info):

@@ -1,11 +1,13 @@
 """Files of demonstrations, their recording, and figures of results."""
 
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
 
-from agents.run import errors, log
+from agents.run import errors, log, stopping
 from baselines_her import data_generation, demonstrations, plot
 from tests.baselines_her import toy
 
@@ -254,6 +256,20 @@ def test_recording_refuses(capsys, tmp_path):
   for words in ('--out=demo.txt', '--out=/proc/x/d.npz', '--num_episodes=0'):
     assert data_generation.run([words]) == 2
     assert capsys.readouterr().err.startswith('Error: ')
+
+
+def test_interrupted_recording(capsys, tmp_path, monkeypatch):
+  """It writes nothing that the same command could continue."""
+
+  def interrupt(env):
+    os.kill(os.getpid(), signal.SIGINT)
+    stopping.sleep(10)
+
+  monkeypatch.setattr(data_generation, 'record_episode', interrupt)
+  assert data_generation.run([f'--out={tmp_path}/demo.npz']) == 0
+  error = capsys.readouterr().err
+  assert error.endswith('Stopped. Repeat the command to start over.\n')
+  assert os.listdir(tmp_path) == []
 
 
 def write_run(folder, success, env='FetchReach-v1', strategy='future'):
