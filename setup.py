@@ -147,7 +147,8 @@ setuptools.setup(
     'ruamel.yaml>=0.18',
     'tqdm>=4.60',
     'joblib>=1.4',
-    'filelock>=4.3',
+    # The newest for Python 3.10 is 4.1.
+    'filelock>=4.1',
     'pydantic>=2.7,<3',
     'annotated-types>=0.6',
     'pillow>=10.1',

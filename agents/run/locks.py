@@ -211,8 +211,10 @@ def _lease(path):
           find_holder(path),
         )
       return lease
-    alive = _last_change(path) != before or lease.is_lock_held_by_us
-    if alive or stopping.requested():
+    # None: it has just become free. Before filelock 4.3, one call removes the
+    # lease of who is gone, and the next one gets it.
+    alive = _last_change(path) not in (None, before)
+    if alive or lease.is_lock_held_by_us or stopping.requested():
       return None
     if not waits:
       waits = True
