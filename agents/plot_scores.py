@@ -95,10 +95,11 @@ def parse_args(argv: Sequence[str] | None = None) -> argparse.Namespace:
 
 def _find_files(path: str) -> list[str]:
   """Return the paths of the files of scores in a folder, or that of a file."""
+  place = files.expand(path)
+  if os.path.exists(place) and not os.path.isdir(place):
+    return [place]
   folders = plot.find_runs([path], 'scores.csv')
-  if os.path.isdir(files.expand(path)):
-    return [os.path.join(x, 'scores.csv') for x in folders]
-  return [files.expand(path)]
+  return [os.path.join(x, 'scores.csv') for x in folders]
 
 
 def _load(name: str, phase: str, label: str, divide: float) -> list[plot.Run]:

@@ -57,7 +57,7 @@ def test_folders(tmp_path):
   }
 
 
-def test_runs_named_twice(tmp_path):
+def test_runs_named_twice(tmp_path, caplog):
   """They are one seed, also within a folder, and through a link."""
   for number in range(2):
     make_run(tmp_path, number, 'A-v0')
@@ -66,6 +66,7 @@ def test_runs_named_twice(tmp_path):
   given = [str(run), f'{tmp_path}/latest', str(tmp_path), f'{run}/scores.csv']
   groups = plot.group(plot_scores.load_runs(given, 'eval'))
   assert {k: len(v) for k, v in groups.items()} == {'default A-v0': 2}
+  assert not caplog.messages, 'A file is none that cannot be searched.'
   drawn = []
   patch = pytest.MonkeyPatch()
   with patch.context() as context:
