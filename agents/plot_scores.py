@@ -50,7 +50,10 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def load_runs(
-  path: str | Iterable[str], phase: str, label: str = '', divide: float = 1
+  path: str | os.PathLike[str] | Iterable[str],
+  phase: str,
+  label: str = '',
+  divide: float = 1,
 ) -> list[plot.Run]:
   """Return the scores of one or many runs.
 
@@ -67,7 +70,8 @@ def load_runs(
       settings of a run are damaged.
   """
   loaded: dict[str, list[plot.Run]] = {}
-  for place in [path] if isinstance(path, str) else path:
+  places = [path] if isinstance(path, str | os.PathLike) else path
+  for place in [os.fspath(x) for x in places]:
     names = {os.path.realpath(x): x for x in _find_files(place)}
     for key, name in names.items():
       if key not in loaded:

@@ -67,6 +67,7 @@ def test_runs_named_twice(tmp_path, caplog):
   groups = plot.group(plot_scores.load_runs(given, 'eval'))
   assert {k: len(v) for k, v in groups.items()} == {'default A-v0': 2}
   assert not caplog.messages, 'A file is none that cannot be searched.'
+  assert len(plot_scores.load_runs(run, 'eval')) == 1
   drawn = []
   patch = pytest.MonkeyPatch()
   with patch.context() as context:

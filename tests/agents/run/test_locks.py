@@ -96,6 +96,26 @@ def test_another_host_takes_over_from_a_killed_one(
   held.release()
 
 
+def test_lease_that_has_just_become_free(tmp_path, no_flock, monkeypatch):
+  """The holder ends it, or filelock before 4.3 removes that of a dead one."""
+  path = str(tmp_path / 'lock')
+  no_flock()
+  read, reads = locks._last_change, []
+  with hold_elsewhere(path) as process:
+
+    def end_meanwhile(path):
+      reads.append(path)
+      if len(reads) == 2:
+        process.kill()
+        os.remove(path + locks.LEASE)
+      return read(path)
+
+    monkeypatch.setattr(locks, '_last_change', end_meanwhile)
+    held = locks.try_lock(path)
+  assert held
+  held.release()
+
+
 def test_lock_of_an_earlier_version(tmp_path, no_flock):
   """What flock, or the earlier lock without it, left behind holds nothing."""
   path = tmp_path / 'lock'
