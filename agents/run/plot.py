@@ -84,7 +84,8 @@ def find_runs(folders: Iterable[str], *names: str) -> list[str]:
   """Return the folders at or below some folders that hold all named files.
 
   Links below them are followed. A folder that lies in several of them is there
-  once, so it counts as one seed. Those that cannot be read are told.
+  once, so it counts as one seed. Those that cannot be read are left out, with
+  a warning.
 
   Raises:
     UsageError: If one of the folders does not exist.
@@ -97,7 +98,7 @@ def find_runs(folders: Iterable[str], *names: str) -> list[str]:
       )
   seen: dict[str, str] = {}
   for folder in places:
-    for place, below, _ in os.walk(folder, onerror=_tell, followlinks=True):
+    for place, below, _ in os.walk(folder, onerror=_warn, followlinks=True):
       if seen.setdefault(os.path.realpath(place), place) != place:
         below.clear()
   return sorted(
@@ -396,7 +397,7 @@ def save(figure: Any, path: str) -> str:
   return path
 
 
-def _tell(error: OSError) -> None:
+def _warn(error: OSError) -> None:
   """Warn of a folder that cannot be searched."""
   _logger.warning(
     'Left out %s, which cannot be read: %s.', error.filename, error.strerror
