@@ -159,7 +159,8 @@ def visualize(
     try:
       for episode in itertools.islice(_play(agent, env), num_episodes):
         episodes.append(episode)
-        line = {**episode, 'video': os.path.basename(episode['video'])}
+        name = os.path.basename(episode['video'])
+        line = {'checkpoint': agent.checkpoint, **episode, 'video': name}
         log.append_json(os.path.join(outdir, 'episodes.jsonl'), line)
     finally:
       env.close()

@@ -9,6 +9,7 @@ import pytest
 
 from agents import train_ppo, utility, visualize_ppo
 from agents.envs import batch_env, video, window
+from agents.run import log
 from agents.tools.tf1 import tf
 from tests import scripted_envs
 from tests.agents import training_runs
@@ -39,7 +40,9 @@ def test_videos(capsys, finished, tmp_path):
   ]
   assert output.count('20 environment steps') == 2
   assert os.path.getsize(outdir / 'agent1-episode-1.mp4') > 1000
-  assert len((outdir / 'episodes.jsonl').read_text().splitlines()) == 2
+  _, second = log.read_json(str(outdir / 'episodes.jsonl'))
+  assert f'with {second["checkpoint"]}.' in output
+  assert second['video'] == 'agent1-episode-2.mp4'
   # As a function, which plays at once and tells where the videos are.
   (episode,) = visualize_ppo.visualize(
     str(logdir), str(outdir / 'more'), 1, 1, env_processes=False
