@@ -6,7 +6,6 @@ Example:
 """
 
 import argparse
-import os
 import sys
 from typing import Any
 
@@ -110,7 +109,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     raise errors.UsageError(
       f'Flag --out is {args.out!r}; use a name that ends in .npz.'
     )
-  files.check_creatable(os.path.dirname(files.absolute(args.out)))
+  files.check_creatable_file(args.out)
   return args
 
 

@@ -129,7 +129,10 @@ def make_viewed_env(
   folder, name = os.path.split(files.expand(filename))
   if not window:
     # Now, not only after the episodes.
-    files.check_creatable(os.path.abspath(folder))
+    if name:
+      files.check_creatable_file(filename)
+    else:
+      files.check_creatable(folder)
   mode = 'human' if window else 'rgb_array'
   env = vec_env.make_vec_env(
     env_id, 'robotics', 1, seed, render=mode, **options

@@ -388,14 +388,9 @@ class Plan:
 
   def _check_paths(self) -> None:
     """Check that the files and folders of the flags can be created."""
-    args, folders = self.args, [self.folder, self._policies]
-    if args.save_path:
-      if os.path.isdir(args.save_path):
-        raise errors.UsageError(
-          f'Flag --save_path is a folder, {args.save_path}; give a file.'
-        )
-      folders.append(os.path.dirname(args.save_path))
-    for folder in folders:
+    if self.args.save_path:
+      files.check_creatable_file(self.args.save_path)
+    for folder in (self.folder, self._policies):
       files.check_creatable(folder)
 
   def _describe(self) -> None:

@@ -66,7 +66,7 @@ def write_video(
     Failure: If the encoder cannot write all of it.
   """
   ending = check_ending(filename)
-  files.check_creatable(os.path.dirname(os.path.abspath(filename)))
+  files.check_creatable_file(filename)
   images = (x.repeat(scale, 0).repeat(scale, 1) for x in images)
   with files.atomic_path(filename) as temporary:
     if ending == '.mp4':

@@ -115,7 +115,7 @@ def run(function: Callable[[], object]) -> int:
   """
   if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-  if '' not in sys.path:
+  if '' not in sys.path and _is_somewhere():
     sys.path.append('')
   out = sys.stdout
   if isinstance(out, io.TextIOWrapper) and out.errors == 'strict':

@@ -1,6 +1,7 @@
 """Files that are either complete or absent, and plain data in YAML files."""
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -62,15 +63,19 @@ def atomic_path(filename: str) -> Iterator[str]:
   """
   filename = absolute(filename)
   locks.check(filename)
-  folder, name = os.path.split(filename)
-  os.makedirs(folder, exist_ok=True)
-  temporary = os.path.join(folder, f'.{uuid.uuid4().hex[:8]}.{name}')
+  os.makedirs(os.path.dirname(filename), exist_ok=True)
+  temporary = _hidden(filename)
   try:
     yield temporary
     os.replace(temporary, filename)
   finally:
     with contextlib.suppress(FileNotFoundError):
       os.remove(temporary)
+
+
+def _hidden(filename):
+  folder, name = os.path.split(filename)
+  return os.path.join(folder, f'.{uuid.uuid4().hex[:8]}.{name}')
 
 
 @contextlib.contextmanager
@@ -134,8 +139,39 @@ def check_creatable(folder: str, *advice: str) -> None:
   Raises:
     UsageError: If it cannot.
   """
+  _check_length(folder)
   missing = first_missing(folder)
   check_writable(os.path.dirname(missing) if missing else folder, *advice)
+
+
+def check_creatable_file(filename: str) -> None:
+  """Check that a file can be written, with the folders that it needs.
+
+  Args:
+    filename: Path of the file, which may exist.
+
+  Raises:
+    UsageError: If it cannot, or is a folder.
+  """
+  path = absolute(filename)
+  if os.path.isdir(path):
+    raise errors.UsageError(f'{filename} is a folder; give a file.')
+  _check_length(_hidden(path), filename)
+  check_creatable(os.path.dirname(path))
+
+
+def _check_length(path, shown=None):
+  """Check that the system accepts so long a path and its parts."""
+  # The system does not look at what follows a missing folder.
+  for part in (path, *path.split(os.sep)):
+    try:
+      os.lstat(part)
+    except OSError as error:
+      if error.errno == errno.ENAMETOOLONG:
+        raise errors.UsageError(
+          f'Cannot write to {shown or path}: {error.strerror}. Choose a '
+          'shorter one.'
+        ) from None
 
 
 def first_missing(folder: str) -> str | None:
@@ -156,8 +192,11 @@ def list_folder(folder: str) -> list[str]:
   """
   try:
     return sorted(os.listdir(folder))
-  except (FileNotFoundError, NotADirectoryError):
-    return []
+  except OSError as error:
+    # No folder has a name that is too long.
+    if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG):
+      return []
+    raise
 
 
 def write_yaml(filename: str, data: Any) -> None:

@@ -317,7 +317,7 @@ def _choose_video(given, restored):
     logdir, 'videos', name + video.preferred_ending()
   )
   video.check_ending(filename)
-  files.check_creatable(os.path.dirname(os.path.abspath(filename)))
+  files.check_creatable_file(filename)
   return filename
 
 

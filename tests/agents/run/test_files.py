@@ -96,13 +96,13 @@ def test_expanded_paths(monkeypatch):
 
 
 @pytest.mark.parametrize(
-  'path', ['gs://bucket/run', '~nobody-of-that-name/run']
+  'path', ['gs://bucket/run', '~nobody-of-that-name/run', 'x' * 300]
 )
 @pytest.mark.parametrize(
   'command',
   [
     'planet.scripts.train --config debug --logdir',
-    'agents.train_ppo --config=pendulum --logdir',
+    'agents.train_ppo --config=pybullet_pendulum --logdir',
     'baselines_her.run --env=FetchReach-v1 --log_path',
     'agents.pipeline.main --params agents.pipeline.params.ddpg_pendulum'
     ' --session-path',
@@ -119,6 +119,20 @@ def test_programs_refuse_such_paths(command, path, tmp_path):
     text=True,
   )
   assert result.returncode == 2, result.stderr
-  assert 'address' in result.stderr or 'no home directory' in result.stderr
+  reasons = ('an address', 'no home directory', 'File name too long')
+  assert any(x in result.stderr for x in reasons)
   assert 'Traceback' not in result.stderr
   assert not os.listdir(tmp_path)
+
+
+def test_files_that_cannot_be_written(tmp_path):
+  """Told before long work, also of the longer name that it has meanwhile."""
+  folder = tmp_path / 'new'
+  files.check_creatable_file(str(folder / 'x.npz'))
+  with pytest.raises(errors.UsageError, match='is a folder; give a file'):
+    files.check_creatable_file(str(tmp_path))
+  for path in (folder / ('x' * 250), folder / ('x' * 300) / 'x.npz'):
+    with pytest.raises(errors.UsageError, match='Choose a shorter one'):
+      files.check_creatable_file(str(path))
+  assert not os.listdir(tmp_path)
+  assert files.list_folder(str(folder / ('x' * 300))) == []
