@@ -1,5 +1,6 @@
 """Observation and action spaces, all of gymnasium's types."""
 
+import collections
 import logging
 import operator
 from collections.abc import Callable, Mapping
@@ -433,14 +434,17 @@ def dictionary(spaces: Mapping[str, Any]) -> gymnasium.spaces.Dict:
 
 
 def convert(space: Any) -> gymnasium.Space:
-  """Convert a space of old gym to the same space of gymnasium.
+  """Convert a space to one of gymnasium's own classes.
+
+  Spaces of old gym, and those of classes of users that are derived from a kind
+  of space, count as that kind. Other spaces of gymnasium stay as they are.
 
   Raises:
     NotImplementedError: If the kind of space is not supported.
   """
-  if isinstance(space, gymnasium.Space):
+  kind, is_current = _find_kind(space), isinstance(space, gymnasium.Space)
+  if is_current and not _has_own_class(space):
     return space
-  kind = type(space).__name__
   if kind == 'Box':
     return box(space.low, space.high, space.dtype)
   if kind == 'Discrete':
@@ -449,12 +453,35 @@ def convert(space: Any) -> gymnasium.Space:
   if kind == 'MultiBinary':
     return gymnasium.spaces.MultiBinary(space.n)
   if kind == 'MultiDiscrete':
-    return gymnasium.spaces.MultiDiscrete(np.asarray(space.nvec))
+    start = getattr(space, 'start', None)
+    return gymnasium.spaces.MultiDiscrete(np.asarray(space.nvec), start=start)
   if kind == 'Tuple':
     return gymnasium.spaces.Tuple([convert(x) for x in space.spaces])
   if kind == 'Dict':
-    return dictionary(space.spaces)
+    parts = {key: convert(part) for key, part in space.spaces.items()}
+    # Those of gymnasium keep their order; a plain dict is sorted.
+    kept = collections.OrderedDict(parts) if is_current else parts
+    return gymnasium.spaces.Dict(kept)
   raise NotImplementedError(f'Unknown kind of space {space!r}.')
+
+
+_KINDS = 'Box', 'Discrete', 'MultiBinary', 'MultiDiscrete', 'Tuple', 'Dict'
+
+
+def _find_kind(space):
+  """Return the kind of a space; its class may be derived from it."""
+  names = (x.__name__ for x in type(space).__mro__)
+  return next((x for x in names if x in _KINDS), None)
+
+
+def _has_own_class(space):
+  """Return whether a user has derived a class for a space or a part of it."""
+  if not _find_kind(space):
+    return False
+  below = getattr(space, 'spaces', ())
+  below = below.values() if isinstance(below, Mapping) else below
+  own = not type(space).__module__.startswith('gymnasium.')
+  return own or any(map(_has_own_class, below))
 
 
 def describe(space: Any, path: str = '') -> dict[str, dict[str, Any]]:

@@ -1,5 +1,7 @@
 """Actions that reach environments, whatever system sends them."""
 
+import collections
+
 import gymnasium
 import numpy as np
 import pytest
@@ -126,3 +128,45 @@ def test_planet_refuses_one_bound_in_the_check_too():
   env.action_space = spaces.box([0, 0], [np.inf, np.inf])
   with pytest.raises(errors.UsageError, match='one bound'):
     contract.check_spaces(adapters.adapt(env), 'it', 'planet')
+
+
+class OwnBox(gymnasium.spaces.Box):
+  pass
+
+
+class OwnDiscrete(gymnasium.spaces.Discrete):
+  pass
+
+
+class OwnDict(gymnasium.spaces.Dict):
+  pass
+
+
+def test_classes_derived_from_those_of_gymnasium():
+  """They count as what they are derived from, also in another process."""
+  box, choice = OwnBox(-1, 1, (2,)), OwnDiscrete(3, start=1)
+  parts = collections.OrderedDict(b=box, a=OwnDict(x=choice))
+  found = spaces.convert(gymnasium.spaces.Tuple([OwnDict(parts), choice]))
+  kinds = gymnasium.spaces
+  assert found == kinds.Tuple([kinds.Dict(parts), choice])
+  kept, last = found.spaces
+  assert list(kept.spaces) == ['b', 'a'] and type(last) is kinds.Discrete
+  assert type(kept) is type(kept['a']) is kinds.Dict
+  assert type(kept['b']) is kinds.Box
+  plain = kinds.Dict(
+    collections.OrderedDict(b=kinds.Box(0, 1), a=kinds.Text(1))
+  )
+  assert spaces.convert(plain) is plain
+
+
+def make_own():
+  env = strict.Strict('rounding')
+  env.observation_space = OwnDict(a=OwnBox(-1, 1, (2,)), b=OwnDiscrete(3))
+  env.action_space = OwnDiscrete(2)
+  return env
+
+
+def test_derived_classes_are_accepted():
+  for system in ('planet', 'ppo'):
+    env = adapters.create(make_own)
+    contract.check_spaces(env, 'it', system, vector=True)
