@@ -87,8 +87,9 @@ class GymnasiumEnv(_Adapter):
     super().__init__(env)
     self._seed: int | None = None
     self._rendered = False
-    spec_id = env.spec.id if env.spec else type(env.unwrapped).__name__
-    self.requested_id = env_id or spec_id
+    # Some environments call something else so.
+    spec_id = getattr(env.spec, 'id', None)
+    self.requested_id = env_id or spec_id or type(env.unwrapped).__name__
     self._fit = spaces.fitting(self.action_space)
 
   def __getattr__(self, name: str) -> Any:

@@ -78,8 +78,9 @@ def read_reset(result: Any, space: gymnasium.Space) -> tuple[Any, bool]:
     result: Observation, or tuple of observation and info.
     space: Space of observations.
   """
-  is_pair = isinstance(result, tuple) and len(result) == 2
-  if not (is_pair and isinstance(result[1], dict)):
+  is_pair = isinstance(result, (tuple, list)) and len(result) == 2
+  # The info of a reset is not used, so it may be missing.
+  if not (is_pair and isinstance(result[1], dict | None)):
     return result, True
   if isinstance(space, gymnasium.spaces.Tuple) and len(space) == 2:
     # Observations may be such a tuple, too.

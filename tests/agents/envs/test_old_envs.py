@@ -19,6 +19,7 @@ from agents.envs import (  # noqa: E402
   external,
   probe,
   registry,
+  wrappers,
 )
 from agents.run import errors  # noqa: E402
 from agents.tools import continuous  # noqa: E402
@@ -283,3 +284,17 @@ def test_a_space_that_has_drawn_goes_to_a_process():
   env = external.ExternalProcess(lambda: made)
   assert env.reset().shape == (2,)
   env.close()
+
+
+@pytest.mark.parametrize('pair', [lambda x: (x, None), lambda x: [x, {}]])
+def test_resets_whose_info_is_missing(pair):
+  """It is not used; `spec` may be something else, too."""
+
+  class Mine(type(gymnasium.make('Pendulum-v1').unwrapped)):
+    spec = 'mine'
+
+    def reset(self, **given):
+      return pair(super().reset(**given)[0])
+
+  env = wrappers.Guard(adapters.create(Mine), 'it')
+  assert env.reset().shape == (3,) and env.requested_id == 'Mine'
