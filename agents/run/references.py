@@ -110,8 +110,12 @@ def nameable(value: _Named) -> _Named:
   return value
 
 
-def name_of(value: Any) -> str:
+def name_of(value: Any, known: tuple[Any, ...] = ()) -> str:
   """Return a name under which to store an object.
+
+  Args:
+    value: Object.
+    known: Functions that the name being made depends on already.
 
   Returns:
     `module:qualname` if another process can find the object by it, `module:`
@@ -122,16 +126,18 @@ def name_of(value: Any) -> str:
   """
   if isinstance(value, types.ModuleType) and value.__name__ != '__main__':
     return f'{value.__name__}:'
-  known = value if hasattr(value, '__qualname__') else type(value)
-  name = f'{known.__module__}:{known.__qualname__}'
-  if known is value and known.__module__ != '__main__':
+  kind = value if hasattr(value, '__qualname__') else type(value)
+  name = f'{kind.__module__}:{kind.__qualname__}'
+  if kind is value and kind.__module__ != '__main__':
     with contextlib.suppress(ImportError, AttributeError, ValueError):
       if pkgutil.resolve_name(name) is value:
         return name
-  is_made = known is not value and not isinstance(value, functools.partial)
+  if any(value is x for x in known):
+    return f'<{name}>'
+  is_made = kind is not value and not isinstance(value, functools.partial)
   call = '()' if is_made else ''
   python = f'-py3.{sys.version_info.minor}' if _has_code(value) else ''
-  return f'<{name}{_digest(value)}{_digest_around(value)}{python}>{call}'
+  return f'<{name}{_digest(value)}{_digest_around(value, known)}{python}>{call}'
 
 
 def is_same(stored: Any, given: Any) -> bool:
@@ -214,7 +220,7 @@ def _open(cells):
 def _describe(value, known):
   """Return a text about a value that code uses."""
   if not callable(value):
-    return repr(to_plain(value))
+    return repr(to_plain(value, known))
   if any(value is x for x in known):
     return ''
   name = getattr(value, '__qualname__', type(value).__qualname__)
@@ -393,11 +399,19 @@ def _refusal(name):
   )
 
 
-def to_plain(value: Any) -> Any:
+# Types of numbers that `tolist` makes those of Python.
+_PLAIN = tuple(np.dtype(x) for x in '? b B h H i I q Q e f d'.split())
+
+
+def to_plain(value: Any, known: tuple[Any, ...] = ()) -> Any:
   """Convert a value to built-in types that any YAML reader loads safely.
 
   Functions and classes become `{reference: 'module:qualname'}`, tuples and sets
   become lists, and unknown objects become strings.
+
+  Args:
+    value: Value.
+    known: See `name_of`.
   """
   if value is None or isinstance(value, bool):
     return value
@@ -411,13 +425,15 @@ def to_plain(value: Any) -> Any:
   if isinstance(value, numbers.Real):
     return float(value)
   if isinstance(value, np.ndarray):
-    return to_plain(value.tolist())
+    # The lists of most arrays are plain already, and may be long.
+    plain = value.tolist()
+    return plain if value.dtype in _PLAIN else to_plain(plain, known)
   if isinstance(value, dict):
-    return {str(key): to_plain(item) for key, item in dict.items(value)}
+    return {str(key): to_plain(item, known) for key, item in dict.items(value)}
   if isinstance(value, (set, frozenset)):
     value = list(_in_order(value))
   if isinstance(value, (list, tuple)):
-    return [to_plain(item) for item in value]
+    return [to_plain(item, known) for item in value]
   if callable(value):
-    return {'reference': name_of(value)}
+    return {'reference': name_of(value, known)}
   return str(value)

@@ -98,6 +98,19 @@ def test_what_is_around_a_function(text, around, other):
   assert (names[0] == names[2]) == (other is None)
 
 
+def test_functions_in_a_table_that_they_use():
+  """As in a script that registers its environments in a dictionary."""
+
+  def name(text):
+    table = {'size': np.arange(3)}
+    make = define('return TABLE["other"]', TABLE=table, LIMIT=3)
+    table.update(make=make, other=define(text, TABLE=table, LIMIT=3))
+    return references.name_of(make)
+
+  assert name('return TABLE["make"]') == name('return TABLE["make"]')
+  assert name('return TABLE["make"]') != name('return 1')
+
+
 def test_runs_of_earlier_versions_are_the_same():
   """Their names lack what is around a function."""
   name = references.name_of(define('return LIMIT', LIMIT=3))
