@@ -9,6 +9,7 @@ import ast
 import math
 import numbers
 import pathlib
+import re
 import typing
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
@@ -37,6 +38,9 @@ def described(text: str) -> Any:
   return pydantic.WrapValidator(validate)
 
 
+_NUMBER = re.compile(r'\s*[-+]?[\d_]*\.?[\d_]*(e[-+]?\d+)?\s*', re.IGNORECASE)
+
+
 def _to_whole(value: Any) -> Any:
   """Whole numbers, among them `5e7`, as int; booleans are not numbers."""
   value = _to_number(value)
@@ -47,7 +51,9 @@ def _to_whole(value: Any) -> Any:
 
 def _to_number(value: Any) -> Any:
   if isinstance(value, bool) or not isinstance(value, numbers.Real):
-    raise ValueError('give a number')
+    quoted = isinstance(value, str) and _NUMBER.fullmatch(value)
+    advice = ', not a text; PyYAML reads 1e-4 as one, but 1.0e-4 as a number'
+    raise ValueError(f'give a number{advice if quoted else ""}')
   return value if isinstance(value, (int, float)) else float(value)
 
 

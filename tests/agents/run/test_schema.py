@@ -81,6 +81,13 @@ def test_errors(name, value):
   assert text.endswith('.') and '\n' not in text
 
 
+@pytest.mark.parametrize('text', ['1e-4', ' 2 ', '1_000'])
+def test_numbers_that_are_texts(text):
+  """As PyYAML reads 1e-4."""
+  with pytest.raises(errors.UsageError, match='not a text; PyYAML reads 1e-4'):
+    Example.read({'scale': text, 'size': text})
+
+
 def test_unknown_names():
   with pytest.raises(
     errors.UsageError, match="'sise' is unknown. Did you mean"
