@@ -33,7 +33,8 @@ def read(path: str) -> dict[str, np.ndarray]:
   """
   path = files.expand(path)
   try:
-    with np.load(path, allow_pickle=True) as archive:
+    # What Python 2 has pickled, too; texts of Python 3 say their encoding.
+    with np.load(path, allow_pickle=True, encoding='latin1') as archive:
       data = {key: archive[key] for key in ('acs', 'obs', 'info')}
     if not all(len(x) and len(x[0]) for x in data.values()):
       raise ValueError('it has no steps')

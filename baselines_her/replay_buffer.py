@@ -1,5 +1,6 @@
 """Replay of entire episodes, from which transitions are sampled."""
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -75,9 +76,19 @@ class ReplayBuffer:
     self.T, self.size = T, size_in_transitions // T
     self.sample_transitions = sample_transitions
     # Memory is only taken where episodes are written.
-    self.buffers = {
-      key: np.empty((self.size, *shape)) for key, shape in buffer_shapes.items()
-    }
+    try:
+      self.buffers = {
+        key: np.empty((self.size, *shape))
+        for key, shape in buffer_shapes.items()
+      }
+    except MemoryError as error:
+      key = max(buffer_shapes, key=lambda x: math.prod(buffer_shapes[x]))
+      part = f'info[{key[5:]!r}]' if key.startswith('info_') else key
+      raise errors.UsageError(
+        f'There is not enough memory for {size_in_transitions} transitions: '
+        f'{error}. Most of it is for {part}, of size {buffer_shapes[key][-1]}; '
+        'leave out what is large, or lower buffer_size.'
+      ) from None
     self.lengths = np.full(self.size, T - 1)
     self.current_size = 0
     self.n_transitions_stored = 0

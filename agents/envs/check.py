@@ -17,6 +17,7 @@ import numpy as np
 from agents.envs import (
   adapters,
   contract,
+  guard,
   images,
   interfaces,
   opengl,
@@ -291,11 +292,13 @@ def _advise_her(report, env, env_id, seen, episode):
       f'The episode ended after {episode.length} of {limit} steps; HER counts '
       f'it as {limit}, see docs/her.md.'
     )
-  if contract.find_success(info) is None:
+  success = contract.find_success(info)
+  if success is None:
     hints.append(
       "info has no 'is_success', so HER cannot report a success rate."
     )
   try:
+    guard.check_finite(success or 0.0, 'success', env_id)
     positive = contract.has_positive_rewards(
       env.compute_reward, observation, info, env_id
     )

@@ -1,8 +1,11 @@
 """Files of demonstrations, their recording, and figures of results."""
 
+import io
 import json
 import os
+import pickle
 import signal
+import zipfile
 
 import numpy as np
 import pytest
@@ -141,6 +144,32 @@ def test_too_short(key, least, recorded, tmp_path):
   np.savez(path, **{**data, key: data[key][:1]})
   with pytest.raises(errors.UsageError, match='--num_demo=1'):
     next(demonstrations.load(path, 2, 50, DIMS))
+
+
+def test_python_2(tmp_path):
+  """Its pickles have texts of bytes, as in this number."""
+  number = (
+    b"cnumpy.core.multiarray\nscalar\n(cnumpy\ndtype\n(S'f8'\nI0\nI1\ntR"
+    b"(I3\nS'<'\nNNNI-1\nI-1\nI0\ntbS'\\x00\\x00\\x00\\x00\\x00\\x00\\xf0?'\ntR"
+  )
+  goals = dict.fromkeys(('achieved_goal', 'desired_goal'), [2.0])
+  arrays = {
+    'acs': np.ones([1, 2, 1]),
+    'obs': np.array([[{'observation': [1234.5], **goals}] * 3], object),
+    'info': np.array([[{}] * 2], object),
+  }
+  path = tmp_path / 'demo.npz'
+  with zipfile.ZipFile(path, 'w') as archive:
+    for key, array in arrays.items():
+      content = io.BytesIO()
+      np.lib.format.write_array(content, array)
+      header, _, _ = content.getvalue().partition(b'\n')
+      values = content.getvalue()[len(header) + 1 :]
+      if array.dtype == object:
+        values = pickle.dumps(array, 0).replace(b'F1234.5\n', number)
+      archive.writestr(f'{key}.npy', header + b'\n' + values)
+  (episode,) = demonstrations.load(str(path), 1, 3, {'o': 1, 'g': 1, 'u': 1})
+  assert episode['o'].tolist() == [[[1], [1], [1]]]
 
 
 def test_files_that_do_not_fit(recorded, tmp_path):

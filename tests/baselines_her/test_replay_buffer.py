@@ -97,3 +97,12 @@ def test_misuse():
   buffer.store_episode({k: v[:3] for k, v in stream.items()})
   buffer.clear_buffer()
   assert buffer.get_current_size() == 0 and not buffer.full
+
+
+def test_too_large_an_info():
+  """A camera image in it, for example."""
+  shapes = {'o': (3, 4), 'info_image': (2, 10**15)}
+  with pytest.raises(
+    errors.UsageError, match=r"for info\['image'\], of size 1"
+  ):
+    replay_buffer.ReplayBuffer(shapes, 30, 3, None)

@@ -107,6 +107,21 @@ def test_rewards_of_reached_goals(image, sentence):
     config.Task(env_id)
 
 
+def test_success_that_is_nan():
+  """Which a training refuses, too."""
+  gymnasium.register(
+    'Lost-v0',
+    odd_gymnasium.Odd,
+    max_episode_steps=10,
+    kwargs=dict(goals=True, info=lambda step: {'is_success': np.nan}),
+  )
+  try:
+    (problem,) = check.check('Lost-v0', ['her']).problems['her']
+  finally:
+    del gymnasium.registry['Lost-v0']
+  assert problem.startswith('NaN success encountered in Lost-v0')
+
+
 def test_numbers_that_come_later():
   """HER stores only what the first info has."""
   env_id = odd_gymnasium.register(
