@@ -15,7 +15,6 @@ from agents.envs import (
   hosts,
   observations,
   probe,
-  registry,
   spaces,
 )
 from agents.run import errors, files, folder, references
@@ -366,7 +365,7 @@ def _try_env(config, isolated=True):
   look = functools.partial(_look, name)
   create = functools.partial(
     continuous.make,
-    registry.portable(name),
+    name,
     settings=config.get('env_settings'),
   )
   # OpenGL in software and TensorFlow crash in the same process.

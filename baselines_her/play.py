@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import probe, registry, video
+from agents.envs import probe, video
 from agents.envs import window as window_lib
 from agents.run import entry, errors, files, messages, references, stopping
 from baselines_her import (
@@ -102,7 +102,7 @@ def find_problem(
     limit: Steps per episode; by default those of the id.
   """
   mode = 'human' if window else 'rgb_array'
-  make = functools.partial(envs.make, registry.portable(env), mode, limit)
+  make = functools.partial(envs.make, env, mode, limit)
   return probe.find_problem(make, (lambda env: {}) if window else None)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from agents.envs import episode_log, images, registry, spaces, vector
+from agents.envs import episode_log, images, spaces, vector
 from agents.envs.wrappers import Guard, Wrapper
 from agents.run import errors, mpi
 from baselines_her import envs
@@ -259,7 +259,6 @@ def make_vec_env(
     UsageError: See `make_env`.
   """
   _check_kind(env_type, flatten_dict_observations)
-  env_id = registry.portable(env_id)
   rank = mpi.world().Get_rank()
   if folder is None:
     from baselines_her import logger

@@ -34,7 +34,7 @@ from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import resource_tracker
 from typing import Any
 
-from agents.envs import guard, interfaces
+from agents.envs import guard, interfaces, registry
 from agents.run import errors, stopping
 
 _START_METHOD = 'spawn'
@@ -256,6 +256,15 @@ def _start_process(constructor, close_timeout):
   import cloudpickle
 
   interfaces.mend_gym()
+  create = functools.partial(_create, registry.pack(), constructor)
+  try:
+    payload = cloudpickle.dumps(create)
+  except Exception as error:  # Whatever the objects that it holds raise.
+    raise errors.UsageError(
+      'The environment cannot be sent to another process, '
+      f'{type(error).__name__}: {error}; create what it needs inside of the '
+      'function that returns it, or step it in this process.'
+    ) from None
   context: Any = multiprocessing.get_context(_START_METHOD)
   ours, theirs = context.Pipe()
   # No daemon, as these may not have hosts of their own.
@@ -263,7 +272,7 @@ def _start_process(constructor, close_timeout):
     target=_process_main,
     args=(
       theirs,
-      cloudpickle.dumps(constructor),
+      payload,
       close_timeout,
       # Linux means the thread that started the process.
       sys.platform == 'linux'
@@ -338,6 +347,12 @@ def _process_main(conn, payload, close_timeout, dies_with_parent):
   _serve(conn, unpack, close_timeout, dies_with_parent)
   # Handlers of `atexit` are not called in such processes.
   close_hosts(_hosts)
+
+
+def _create(packed, constructor):
+  """Create the object, with what the program has registered."""
+  registry.unpack(packed)
+  return constructor()
 
 
 def _end_with_parent(close_timeout):

@@ -6,16 +6,19 @@ version.
 """
 
 import contextlib
+import copy
 import functools
 import importlib
 import logging
+import pickle
 import sys
+import warnings
 from typing import Any
 
 import gymnasium
 
 from agents.envs import guard, quiet
-from agents.run import errors
+from agents.run import errors, references
 
 
 @functools.cache
@@ -116,32 +119,49 @@ def renders_with_opengl(env_id: str) -> bool:
   return library == 'gymnasium' and ('mujoco' in name or 'robotics' in name)
 
 
-def portable(env: Any) -> Any:
-  """Return a value for `adapters.create` that may go to another process.
+def pack() -> list[bytes]:
+  """Return what this program has registered, for `unpack` in another process.
 
-  An id then takes its entry in the registry along, as that process does not
-  know what only the main program has registered.
+  Functions of the program may make such ids, which the other process does not
+  know. What cannot be pickled is left out.
   """
-  return _Registered(env) if isinstance(env, str) else env
+  import cloudpickle
+
+  packed = []
+  for spec in [*gymnasium.registry.values(), *ids_of_gym().values()]:
+    # Every process has those of gymnasium itself.
+    if not str(spec.entry_point).startswith('gymnasium.'):
+      with contextlib.suppress(Exception):
+        packed.append(cloudpickle.dumps(_without_import(spec)))
+  return packed
 
 
-class _Registered(str):
-  """Id that `pickle` restores with its entry in the registry of a library."""
+def unpack(packed: list[bytes]) -> None:
+  """Register what another process has registered."""
+  if not packed:
+    return
+  # Modules of the user may register the same when they are imported.
+  warnings.filterwarnings('ignore', '.*Overriding environment')
+  with quiet.quietly():
+    for part in packed:
+      with contextlib.suppress(Exception):
+        spec = pickle.loads(part)
+        library = importlib.import_module(type(spec).__module__)
+        library.registry.setdefault(spec.id, spec)
 
-  def __reduce__(self):
-    spec = gymnasium.registry.get(self)
-    old = None if spec else ids_of_gym().get(self)
-    return _register, (str(self), spec, old)
 
-
-def _register(env_id, spec, old):
-  if spec:
-    gymnasium.registry.setdefault(env_id, spec)
-  if old:
-    with quiet.quietly():
-      from gym.envs.registration import registry
-    registry.setdefault(env_id, old)
-  return _Registered(env_id)
+def _without_import(spec):
+  """Return an entry that `pickle.loads` restores without a module of a user."""
+  spec, entry = copy.copy(spec), spec.entry_point
+  if isinstance(entry, str) and entry.startswith('__main__:'):
+    # There, the main program is another one.
+    spec.entry_point = getattr(sys.modules['__main__'], entry[9:])
+  elif not isinstance(entry, str):
+    name = references.name_of(entry)
+    module, _, qualname = name.partition(':')
+    if qualname.isidentifier() and module != '__main__':
+      spec.entry_point = name
+  return spec
 
 
 def _versions(env_id):

@@ -13,7 +13,6 @@ from agents.envs import (
   guard,
   minitaur,
   observations,
-  registry,
   shared_arrays,
   spaces,
   vector,
@@ -77,8 +76,7 @@ def constructors(
       to leave them unseeded.
     images: Whether the network has convolutions, see `observations.Layout`.
   """
-  env = registry.portable(config.env)
-  settings = config.env_settings
+  env, settings = config.env, config.env_settings
   seeds = [None if seed is None else seed + x for x in range(num_agents)]
   return [functools.partial(_make, env, x, settings, images) for x in seeds]
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agents.envs import declared, opengl, registry
+from agents.envs import declared, opengl
 from agents.run import errors
 from planet.envs import constructors, dummy_env, gym_pixels, suite
 from planet.envs.constructors import Task
@@ -128,7 +128,7 @@ def _define_row(name, row, params, env=None):
       length = params.env['max_length'] // repeat
     # Steps are repeated once, by the environment if it does that.
     inside = settings and 'action_repeat' in settings.told
-    env = registry.portable(row.task) if env is None else env
+    env = row.task if env is None else env
     make, args = gym_pixels.make, [env, 1 if inside else repeat, length]
     kwargs['min_length'] = params.required_length
     kwargs['observation_is_image'] = not row.components

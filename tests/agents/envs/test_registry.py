@@ -1,11 +1,15 @@
 """What the ids of environments name."""
 
+import pickle
+import sys
+import threading
+
 import gymnasium
 import pytest
 from gymnasium.envs.classic_control import PendulumEnv
 from gymnasium.envs.registration import EnvSpec
 
-from agents.envs import adapters, registry
+from agents.envs import adapters, external, registry
 from agents.run.errors import UsageError
 
 
@@ -62,3 +66,48 @@ def test_unknown_ids():
 )
 def test_renders_with_opengl(env_id, expected):
   assert registry.renders_with_opengl(env_id) == expected
+
+
+def make_only():
+  return gymnasium.make('Only-v0')
+
+
+@pytest.mark.parametrize('by_name', [False, True])
+def test_functions_that_make_ids_of_the_main_program(by_name, monkeypatch):
+  """Another process has not seen what the program has registered."""
+  own = type('Only', (PendulumEnv,), {'__module__': '__main__'})
+  monkeypatch.setattr(sys.modules['__main__'], 'Only', own, raising=False)
+  entry = '__main__:Only' if by_name else own
+  gymnasium.register('Only-v0', entry, max_episode_steps=7)
+  try:
+    env = external.ExternalProcess(make_only)
+    assert env.reset().shape == (3,)
+    assert [env.step([0.0])[2] for _ in range(7)] == [False] * 6 + [True]
+    env.close()
+  finally:
+    del gymnasium.registry['Only-v0']
+
+
+def test_what_is_not_packed():
+  """Entries of gymnasium itself, and those that cannot be pickled."""
+
+  def pack():
+    return {x.id: x for x in map(pickle.loads, registry.pack())}
+
+  lock = {'lock': threading.Lock()}
+  gymnasium.register('Locked-v0', make_only, kwargs=lock)
+  gymnasium.register('Only-v0', make_only)
+  try:
+    packed = pack()
+  finally:
+    specs = [gymnasium.registry.pop(x) for x in ('Locked-v0', 'Only-v0')]
+  assert not {'Locked-v0', 'Pendulum-v1'} & {*packed}
+  # Restoring the entry must not import the module of the function.
+  assert packed['Only-v0'].entry_point == f'{__name__}:make_only'
+  assert specs[1].entry_point is make_only
+
+
+def test_environments_that_cannot_be_sent():
+  lock = threading.Lock()
+  with pytest.raises(UsageError, match="lock' object; create what it"):
+    external.ExternalProcess(lambda: lock)
