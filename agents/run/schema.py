@@ -38,7 +38,7 @@ def described(text: str) -> Any:
   return pydantic.WrapValidator(validate)
 
 
-_NUMBER = re.compile(r'\s*[-+]?[\d_]*\.?[\d_]*(e[-+]?\d+)?\s*', re.IGNORECASE)
+_NUMBER = re.compile(r'\s*[-+]?\.?\d[\d_]*\.?[\d_]*(e[-+]?\d+)?\s*', re.I)
 
 
 def _to_whole(value: Any) -> Any:
