@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -136,7 +137,10 @@ def _copy(stream, copies):
     # The stream has no descriptor, such as that of a notebook.
     return None
   kind = {'encoding': stream.encoding, 'errors': stream.errors}
-  return open(copy, 'w', buffering=1, **kind)
+  made = open(copy, 'w', buffering=1, closefd=False, **kind)
+  # Python would warn of a file that its last user leaves open.
+  weakref.finalize(made, os.close, copy).atexit = False
+  return made
 
 
 @contextlib.contextmanager

@@ -46,10 +46,13 @@ print('after')
   ],
 )
 def test_other_threads_print(context, stream):
-  """Neither libraries nor what a buffer holds before get lost or shown."""
+  """Neither libraries nor what a buffer holds before get lost or shown.
+
+  Programs that make errors of warnings, as tests do, get none from here.
+  """
   code = HELD.format(context=context, stream=stream)
   done = subprocess.run(
-    [sys.executable, '-c', code],
+    [sys.executable, '-W', 'error', '-c', code],
     cwd=golden.ROOT,
     capture_output=True,
     text=True,
