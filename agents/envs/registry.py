@@ -128,11 +128,11 @@ def pack() -> list[bytes]:
   import cloudpickle
 
   packed = []
-  for spec in [*gymnasium.registry.values(), *ids_of_gym().values()]:
+  for name, spec in [*gymnasium.registry.items(), *ids_of_gym().items()]:
     # Every process has those of gymnasium itself.
     if not str(spec.entry_point).startswith('gymnasium.'):
       with contextlib.suppress(Exception):
-        packed.append(cloudpickle.dumps(_without_import(spec)))
+        packed.append(cloudpickle.dumps((name, _without_import(spec))))
   return packed
 
 
@@ -145,9 +145,9 @@ def unpack(packed: list[bytes]) -> None:
   with quiet.quietly():
     for part in packed:
       with contextlib.suppress(Exception):
-        spec = pickle.loads(part)
+        name, spec = pickle.loads(part)
         library = importlib.import_module(type(spec).__module__)
-        library.registry.setdefault(spec.id, spec)
+        library.registry.setdefault(name, spec)
 
 
 def _without_import(spec):

@@ -92,7 +92,7 @@ def test_what_is_not_packed():
   """Entries of gymnasium itself, and those that cannot be pickled."""
 
   def pack():
-    return {x.id: x for x in map(pickle.loads, registry.pack())}
+    return dict(map(pickle.loads, registry.pack()))
 
   lock = {'lock': threading.Lock()}
   gymnasium.register('Locked-v0', make_only, kwargs=lock)
