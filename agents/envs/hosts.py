@@ -316,12 +316,16 @@ def start_tracker() -> None:
   """Start the process of Python that removes shared memory in the end.
 
   It belongs to the group of the program, and what asks the program to stop must
-  not end it before the program.
+  not end it before the program. After a program that was killed, it does its
+  work without the warning.
   """
   before = signal.pthread_sigmask(signal.SIG_BLOCK, stopping.SIGNALS)
+  # New processes of Python inherit these.
+  sys.warnoptions.append('ignore:resource_tracker:UserWarning')
   try:
     resource_tracker.ensure_running()
   finally:
+    sys.warnoptions.pop()
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 

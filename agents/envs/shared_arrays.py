@@ -51,6 +51,16 @@ class Arrays:
   def __reduce__(self):
     return type(self), (self._layout, True, self._block.name)
 
+  def forget_name(self) -> None:
+    """Let the memory end with the last process that has it.
+
+    Nothing of it stays even if all of them are killed at once, but no further
+    process can get it.
+    """
+    if self._block and self._is_owner:
+      self._block.unlink()
+      self._is_owner = False
+
   def close(self) -> None:
     """Detach; the process that created shared arrays also removes them."""
     # The memory can be released once nothing points to it.

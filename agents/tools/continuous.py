@@ -234,6 +234,7 @@ class ScaledVectorEnv(batch_env.VectorEnv):
         self._arrays.close()
         self._arrays = self._allocate(observ[0])
       self.call('attach', np.arange(len(self)), arrays=self._arrays)
+      self._arrays.forget_name()
       self._attached = True
     else:
       observ = self._arrays.observ[indices]

@@ -7,6 +7,7 @@ import os
 import pickle
 import pty
 import signal
+import subprocess
 import sys
 import time
 
@@ -260,6 +261,29 @@ print(os.waitpid(pid, os.WNOHANG))
 def test_signals_leave_shared_memory_to_its_tracker():
   """They go to the whole group, and the program needs the memory to stop."""
   assert processes.run_python('-c', TRACKER) == '(0, 0)\n'
+
+
+KILLED = """
+import os
+from agents.envs import shared_arrays
+arrays = shared_arrays.Arrays({'x': ((3,), float)}, shared=True)
+print(arrays._block.name, flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_tracker_is_silent():
+  """It removes what a killed program leaves, as after a second Ctrl-C."""
+  done = subprocess.run(
+    [sys.executable, '-c', KILLED],
+    cwd=golden.ROOT,
+    stdout=subprocess.PIPE,
+    stderr=subprocess.STDOUT,
+    text=True,
+    timeout=60,
+  )
+  (name,) = done.stdout.split()
+  assert not os.path.exists(f'/dev/shm/{name}')
 
 
 @pytest.mark.parametrize('number', stopping.SIGNALS)

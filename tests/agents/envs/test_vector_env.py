@@ -158,6 +158,15 @@ def test_death_of_a_worker(start, number):
   assert not os.path.exists(f'/dev/shm/{block}')
 
 
+def test_nothing_stays_of_killed_processes(start):
+  """Not in shared memory either, even if nobody is left who could remove it."""
+  env = start([scripted_envs.VectorEnv] * 2, None, 2)
+  env.reset()
+  assert not os.path.exists(f'/dev/shm/{env._arrays._block.name}')
+  observ, *_ = env.step(np.zeros((2, 1), np.float32))
+  assert env.reset([1]).shape == observ[1:].shape
+
+
 def test_no_shared_memory(start, monkeypatch):
   """Known before anything of a run is written, and no process stays."""
 
