@@ -47,7 +47,8 @@ def select_backend() -> str:
     name = known if tried == backend else renderer(backend)
     if name:
       os.environ['MUJOCO_GL'] = backend
-      os.environ.setdefault('PYOPENGL_PLATFORM', backend)
+      # MuJoCo refuses another one, such as that of another program.
+      os.environ['PYOPENGL_PLATFORM'] = backend
       os.environ[_RESULT] = f'{backend}:{name}'
       _selected = name
       return name

@@ -1,6 +1,7 @@
 """Tests of the border to gymnasium, gym and dm_control."""
 
 import functools
+import os
 import sys
 
 import gymnasium
@@ -197,6 +198,18 @@ def test_deepmind_wrapper_chooses_opengl(make):
   )
   output = processes.run_python('-c', '\n'.join(lines))
   assert output.split('\n')[0] == '(480, 480, 3)'
+
+
+def test_platform_of_another_program(monkeypatch):
+  """MuJoCo and dm_control accept none but that of the backend."""
+  for name in opengl.VARIABLES:
+    monkeypatch.setenv(name, '')
+  monkeypatch.setenv('PYOPENGL_PLATFORM', 'osmesa')
+  monkeypatch.setattr(opengl, '_selected', None)
+  monkeypatch.setattr(opengl, 'renderer', lambda backend: 'llvmpipe')
+  assert opengl.select_backend() == 'llvmpipe'
+  chosen = [os.environ[x] for x in ('MUJOCO_GL', 'PYOPENGL_PLATFORM')]
+  assert chosen == ['egl', 'egl']
 
 
 @pytest.mark.needs('mujoco')
